@@ -1,0 +1,136 @@
+"""The command line: thin over the library."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+import dsgnar
+from dsgnar import figures, runs
+from dsgnar.doctor import check_numerics, check_versions, environment
+from dsgnar.problems import SUITE, Benchmark
+from dsgnar.progress import Progress
+from dsgnar.solve import solve as solve_problem
+
+CONVERGED, FAILED, USAGE, NOT_CONVERGED = 0, 1, 2, 3
+
+app = typer.Typer(
+    help="Solve partial differential equations with neural networks to the accuracy of a classical solver.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+@app.command("list")
+def list_problems(as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
+    """Problems and presets, with the error and time measured on two CPU cores."""
+    rows = [_row(b, name) for b in SUITE.values() for name in b.presets]
+    if as_json:
+        out.print_json(json.dumps(rows))
+        return
+    table = Table(box=None)
+    for column in ("problem", "preset", "precision", "network", "sketch", "error", "seconds", "about"):
+        table.add_column(column)
+    for row in rows:
+        table.add_row(*("not run" if row[k] is None and k in ("error", "seconds") else str(row[k]) for k in _COLUMNS))
+    out.print(table)
+
+
+_COLUMNS = ("problem", "preset", "precision", "network", "sketch", "error", "seconds", "about")
+
+
+def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:
+    preset = benchmark.presets[name]
+    return {
+        "problem": benchmark.name,
+        "preset": name,
+        "precision": preset.precision,
+        "network": type(preset.network).__name__,
+        "sketch": preset.settings.get("sketch"),
+        "error": preset.measured and preset.measured.error,
+        "seconds": preset.measured and preset.measured.seconds,
+        "about": preset.about,
+    }
+
+
+@app.command()
+def solve(
+    problem: Annotated[str, typer.Argument(help="a problem of `dsgnar list`")],
+    preset: Annotated[str, typer.Option(help="a preset of `dsgnar list`")] = "default",
+    precision: Annotated[str | None, typer.Option(help="single or double")] = None,
+    method: Annotated[str | None, typer.Option(help="fast, or paper: the paper to the letter")] = None,
+    seed: Annotated[int, typer.Option(help="of all randomness")] = 0,
+    sketch: Annotated[int | None, typer.Option(help="rows of the sketch")] = None,
+    points: Annotated[int | None, typer.Option(help="interior points to begin with")] = None,
+    max_iterations: Annotated[int | None, typer.Option()] = None,
+    max_seconds: Annotated[float | None, typer.Option()] = None,
+    directory: Annotated[Path | None, typer.Option("--out", help="the run directory")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no summary")] = False,
+) -> None:
+    """Solve a problem and write a run directory with result.json, history.csv and figure.png."""
+    benchmark, chosen = _find(problem, preset)
+    given = dict(
+        precision=precision, method=method, seed=seed, sketch=sketch, points=points,
+        max_iterations=max_iterations, max_seconds=max_seconds,
+    )  # fmt: skip
+    options: Any = {"precision": chosen.precision} | dict(chosen.settings)
+    options |= {name: value for name, value in given.items() if value is not None}
+    try:
+        settings = dsgnar.Settings(**options)
+    except (TypeError, ValueError) as error:
+        _usage(str(error))
+    target = directory or runs.default_directory(problem, preset, settings)
+    observers = [] if quiet else [Progress(title=f"{benchmark.title}, {preset}")]
+    reference = benchmark.reference()
+    try:
+        solution = solve_problem(
+            benchmark.problem(), network=chosen.network, reference=reference, observers=observers, settings=settings
+        )
+    except ValueError as error:
+        _usage(str(error))
+    except FloatingPointError as error:
+        err.print(f"dsgnar: {error}")
+        raise typer.Exit(FAILED) from None
+    runs.write(target, solution, problem=problem, preset=preset)
+    figures.save(solution, reference, target / "figure.png", title=benchmark.title)
+    if not quiet:
+        out.print(solution.summary())
+        out.print(f"written to {target}/ (result.json, history.csv, figure.png)")
+    assert solution.outcome is not None
+    raise typer.Exit(CONVERGED if solution.outcome.stop.converged else NOT_CONVERGED)
+
+
+def _find(problem: str, preset: str):
+    if problem not in SUITE:
+        _usage(f"there is no problem {problem!r}; `dsgnar list` shows them: {', '.join(SUITE)}")
+    benchmark = SUITE[problem]
+    if preset not in benchmark.presets:
+        _usage(f"{problem} has no preset {preset!r}; it has {', '.join(benchmark.presets)}")
+    return benchmark, benchmark.presets[preset]
+
+
+def _usage(message: str):
+    err.print(f"dsgnar: {message}")
+    raise typer.Exit(USAGE)
+
+
+@app.command()
+def doctor() -> None:
+    """Is this installation sound: versions, precision, device."""
+    for name, value in environment().items():
+        out.print(f"{name:12} {value}")
+    checks = [*check_versions(), *check_numerics()]
+    for check in checks:
+        out.print(f"{'ok ' if check.ok else 'BAD'} {check.name}: {check.detail}")
+    raise typer.Exit(CONVERGED if all(check.ok for check in checks) else FAILED)
+
+
+def main() -> None:
+    """Entry point of the `dsgnar` command."""
+    sys.exit(app())

@@ -1,0 +1,235 @@
+"""Residuals written as mathematics: `u.t + u * u.x - nu * u.xx`.
+
+A residual is a function of unknowns and coordinates, matched by the names of its parameters. It is called at one point
+with a `Field` for every unknown and a number for every coordinate. Asking a field for `u.xx`, `u.d("x", 4)` or
+`laplacian(u)` names a derivative:
+
+  1. at construction the residual runs once on fields that only note what is asked for (`requirements`);
+  2. at evaluation all noted derivatives come from one Taylor-mode pass (`taylor.py`), or from plain nested
+     differentiation, which stays available as the check and as the way out for networks without Taylor rules.
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+
+from dsgnar.domain import Box
+from dsgnar.taylor import LAPLACIAN, Key, MultiIndex, Truncation, UnsupportedPrimitive, taylor
+
+Mode = Literal["taylor", "nested"]
+Lookup = Callable[[Key], Any]
+
+
+class Field:
+    """An unknown at one point: a number in arithmetic, and the door to its derivatives.
+
+    `u.x`, `u.xx`, `u.xt` name derivatives by axis; `u.d("x", 4)`, `u.d("x", "x", "t")` and `u.d(x=2, t=1)` do the
+    same in a longer form, for high orders and for axes with longer names.
+    """
+
+    __slots__ = ("_domain", "_index", "_lookup", "_name")
+    __array_priority__ = 1000  # so that NumPy numbers leave arithmetic with a field to the field
+
+    def __init__(self, name: str, domain: Box, lookup: Lookup, index: MultiIndex | None = None):
+        self._name, self._domain, self._lookup = name, domain, lookup
+        self._index = (0,) * domain.dimension if index is None else index
+
+    def d(self, *axes: str | int, **orders: int) -> "Field":
+        """A derivative: `u.d("x", 4)` is the fourth in x, `u.d("x", "t")` and `u.d(x=1, t=1)` are mixed ones."""
+        index = list(self._index)
+        for position, axis in enumerate(axes):
+            if isinstance(axis, int):
+                if position == 0 or isinstance(axes[position - 1], int) or axis < 1:
+                    raise ValueError(f"{self._name}.d{axes}: a positive order follows the name of its axis")
+                index[self._axis(str(axes[position - 1]))] += axis - 1
+            else:
+                index[self._axis(axis)] += 1
+        for axis, order in orders.items():
+            if order < 0:
+                raise ValueError(f"{self._name}.d({axis}={order}): the order must not be negative")
+            index[self._axis(axis)] += order
+        return Field(self._name, self._domain, self._lookup, tuple(index))
+
+    def _axis(self, axis: str) -> int:
+        if axis not in self._domain.axes:
+            raise AttributeError(
+                f"{self._name} has no derivative along {axis!r}: the problem's axes are {', '.join(self._domain.axes)}"
+            )
+        return self._domain.index(axis)
+
+    def __getattr__(self, name: str) -> "Field":
+        if name.startswith("_"):
+            raise AttributeError(name)
+        readings = _readings(name, self._domain.axes)
+        if not readings:
+            raise AttributeError(
+                f"{self._name}.{name}: {name!r} is not made of the problem's axes {', '.join(self._domain.axes)}; "
+                f"write {self._name}.{self._domain.axes[0]} or {self._name}.d({self._domain.axes[0]!r}, 2)"
+            )
+        if len(readings) > 1:
+            raise AttributeError(f"{self._name}.{name} can be read in {len(readings)} ways; use {self._name}.d(...)")
+        return self.d(*readings[0])
+
+    @property
+    def value(self) -> jax.Array:
+        return self._lookup(self._index)
+
+    def laplacian(self) -> Any:
+        """The sum of the second derivatives over the spatial axes; collapsed into one where that is possible."""
+        if not any(self._index):
+            return self._lookup(LAPLACIAN)
+        return sum(self.d(axis, 2).value for axis in self._domain.space)
+
+    def __jax_array__(self):
+        return self.value
+
+    def __repr__(self) -> str:
+        orders = {axis: n for axis, n in zip(self._domain.axes, self._index, strict=True) if n}
+        return f"Field({self._name}{', ' + str(orders) if orders else ''})"
+
+
+def _readings(name: str, axes: Sequence[str]) -> list[tuple[str, ...]]:
+    """All ways to cut `name` into names of axes."""
+    if not name:
+        return [()]
+    return [(a, *rest) for a in axes if name.startswith(a) for rest in _readings(name[len(a) :], axes)]
+
+
+def _operator(name: str) -> Callable:
+    def method(self: Field, *others):
+        return getattr(jnp.asarray(self.value), name)(*(o.value if isinstance(o, Field) else o for o in others))
+
+    method.__name__ = name
+    return method
+
+
+for _name in "add sub mul truediv pow radd rsub rmul rtruediv rpow neg pos abs lt le gt ge mod rmod".split():
+    setattr(Field, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def laplacian(u: Field) -> Any:
+    """The sum of second derivatives of an unknown over all spatial axes."""
+    if not isinstance(u, Field):
+        raise TypeError(f"laplacian expects an unknown such as u, or a derivative of it, not {type(u).__name__}")
+    return u.laplacian()
+
+
+def gradient(u: Field) -> tuple[Field, ...]:
+    """The first derivatives of an unknown along the spatial axes."""
+    return tuple(u.d(axis) for axis in u._domain.space)
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A user's function, and which unknowns and coordinates its parameters name."""
+
+    function: Callable
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, function: Callable, known: Sequence[str], what: str) -> "Signature":
+        if not callable(function):
+            raise TypeError(f"{what}: expected a function, got {type(function).__name__}")
+        parameters = inspect.signature(function).parameters.values()
+        names = tuple(p.name for p in parameters if p.default is inspect.Parameter.empty)
+        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
+            raise ValueError(f"{what}: name the parameters one by one instead of *args or **kwargs")
+        for name in names:
+            if name not in known:
+                raise ValueError(
+                    f"{what}: its parameter {name!r} is neither an unknown nor an axis; there are {', '.join(known)}"
+                )
+        return cls(function, names)
+
+    def __call__(self, values: dict[str, Any]) -> Any:
+        return self.function(**{name: values[name] for name in self.names})
+
+
+Requests = dict[str, frozenset]
+
+
+def requirements(signature: Signature, unknowns: Sequence[str], domain: Box) -> tuple[Requests, Any]:
+    """Which derivatives of which unknowns a residual asks for, and the abstract value that it returns."""
+    asked: dict[str, set] = {name: set() for name in unknowns}
+
+    def note(name: str) -> Lookup:
+        def lookup(key: Key):
+            asked[name].add(key)
+            return jnp.asarray(1.0, jnp.float64)
+
+        return lookup
+
+    def run(x):
+        fields = {name: Field(name, domain, note(name)) for name in unknowns}
+        result = signature(fields | {axis: x[i] for i, axis in enumerate(domain.axes)})
+        return result.value if isinstance(result, Field) else result
+
+    shape = jax.eval_shape(run, jax.ShapeDtypeStruct((domain.dimension,), jnp.float64))
+    return {name: frozenset(keys) for name, keys in asked.items()}, shape
+
+
+def truncation(requests: Requests, domain: Box) -> tuple[Truncation, bool]:
+    """The coefficients that a Taylor pass must carry, and whether the Laplacian has a slot of its own.
+
+    The Laplacian is collapsed unless its second derivatives are needed one by one anyway, or there is one axis only.
+    """
+    keys = frozenset().union(*requests.values())
+    indices = {key for key in keys if key != LAPLACIAN}
+    space = tuple(domain.index(axis) for axis in domain.space)
+    seconds = {Truncation.unit(domain.dimension, i, 2) for i in space}
+    plain = Truncation.closure(domain.dimension, indices)
+    collapse = LAPLACIAN in keys and len(space) > 1 and not seconds <= plain.wanted
+    if LAPLACIAN in keys and not collapse:
+        indices |= seconds
+    return Truncation.closure(domain.dimension, indices, space if collapse else ()), collapse
+
+
+def evaluate(network: Callable, x: jax.Array, unknowns: Sequence[str], requests: Requests, domain: Box, mode: Mode):
+    """Lookups for every unknown at the point `x`, with all requested derivatives of `network` there."""
+    tr, collapsed = truncation(requests, domain)
+    table = taylor(network, x, tr) if mode == "taylor" else _nested(network, x, requests, domain)
+    summed = mode == "nested" or not collapsed  # the Laplacian is the sum of second derivatives
+    space = [domain.index(axis) for axis in domain.space]
+
+    def lookup_for(k: int) -> Lookup:
+        def lookup(key: Key):
+            if key == LAPLACIAN and summed:
+                return sum(lookup(Truncation.unit(domain.dimension, i, 2)) for i in space)
+            return table[key][k] if key in table else jnp.zeros((), x.dtype)
+
+        return lookup
+
+    return {name: Field(name, domain, lookup_for(k)) for k, name in enumerate(unknowns)}
+
+
+def _nested(network: Callable, x: jax.Array, requests: Requests, domain: Box) -> dict[Key, Any]:
+    """Every derivative by itself, by forward differentiation nested once per order."""
+    keys = frozenset().union(*requests.values())
+    seconds = {Truncation.unit(domain.dimension, domain.index(axis), 2) for axis in domain.space}
+    indices = {key for key in keys if key != LAPLACIAN} | (seconds if LAPLACIAN in keys else set())
+    table = {}
+    for index in indices:
+        f = network
+        for axis, order in enumerate(index):
+            for _ in range(order):
+                f = _along(f, jnp.zeros_like(x).at[axis].set(1.0))
+        table[index] = f(x)
+    return table
+
+
+def _along(f: Callable, direction: jax.Array) -> Callable:
+    return lambda x: jax.jvp(f, (x,), (direction,))[1]
+
+
+def supports_taylor(network: Callable, dimension: int, dtype, order: int = 1) -> bool:
+    """Whether every operation of the network has a Taylor rule."""
+    tr = Truncation.closure(dimension, [Truncation.unit(dimension, i, order) for i in range(dimension)])
+    try:
+        jax.eval_shape(lambda x: taylor(network, x, tr), jax.ShapeDtypeStruct((dimension,), dtype))
+    except UnsupportedPrimitive:
+        return False
+    return True

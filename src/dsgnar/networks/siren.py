@@ -1,0 +1,94 @@
+"""SIREN, the network of sines (Sitzmann et al. 2020; paper, Appendix B.4).
+
+    h_0 = e,    h_l = sin(omega_l (W_l h_{l-1} + b_l)),  l = 1..H,    u = W_{H+1} h_H + b_{H+1}
+
+e is the embedded input. omega_l > 0 is trained as exp(log omega_l) or stays fixed.
+theta = {W_l, b_l} and, if trained, {log omega_l}. In the code: `layers[l].affine` holds W_l and b_l,
+`layers[l].log_frequency` holds log omega_l, `output` the last map.
+
+At the start, with d_l the width of layer l,
+
+    W_1 uniform in +-1/d_0,    W_l uniform in +-sqrt(6/d_{l-1}) / omega_l  for l > 1,
+
+the latter so that a layer fed with well-spread sines passes on arguments of unit variance. b_1 is uniform in
+[-1, 1], as the authors have it: phases that differ, so that the first layer holds even and odd functions
+alike. The other biases start at zero: what reaches them has mixed phases already. The last map starts like
+the MLP's.
+"""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from dsgnar.networks.base import Affine, Architecture, check_widths, generator, lecun_normal, to_array
+from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
+from dsgnar.precision import x64
+
+
+@dataclasses.dataclass(frozen=True)
+class Siren(Architecture):
+    """A sine network with hidden layers of the given widths, all starting at the frequency `omega`.
+
+    Four layers of 40 and omega = 1 are the paper's choice for most problems (section 4.3; 60 for the
+    hardest). `train_frequency=False` keeps the frequencies. `modes` asks for that many Fourier features per
+    spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`).
+    """
+
+    widths: Sequence[int] = (40,) * 4
+    omega: float = 1.0
+    train_frequency: bool = True
+    modes: int | None = None
+    spacing: Spacing | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "widths", check_widths(self.widths, "Siren"))
+        check_modes(self.modes, self.spacing, "Siren")
+        if not (math.isfinite(self.omega) and self.omega > 0):
+            raise ValueError(f"Siren: omega must be a positive number, not {self.omega!r}")
+
+    @x64
+    def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "SineNetwork":
+        check_count(outputs, "Siren: outputs")
+        embedding = embed(inputs, self.modes, self.spacing)
+        sizes = (embedding.size, *self.widths)
+        rng = generator(key)
+        layers = []
+        for index, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
+            bound = 1 / n_in if index == 0 else math.sqrt(6 / n_in) / self.omega
+            weight = rng.uniform(-bound, bound, (n_in, n_out))
+            bias = rng.uniform(-1.0, 1.0, n_out) if index == 0 else 0.0
+            log_frequency = to_array(math.log(self.omega), dtype) if self.train_frequency else None
+            layers.append(SineLayer(Affine.of(weight, dtype, bias), log_frequency, float(self.omega)))
+        return SineNetwork(embedding, tuple(layers), Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype))
+
+
+class SineLayer(eqx.Module):
+    """sin(omega (W h + b)), where omega is exp(log_frequency) if trained and `frequency` otherwise."""
+
+    affine: Affine
+    log_frequency: Array | None
+    frequency: float = eqx.field(static=True)
+
+    def __call__(self, h: Array) -> Array:
+        omega = self.frequency if self.log_frequency is None else jnp.exp(self.log_frequency)
+        return jnp.sin(self.affine.scaled(h, omega))
+
+
+class SineNetwork(eqx.Module):
+    """What `Siren` builds."""
+
+    embedding: Embedding
+    layers: tuple[SineLayer, ...]
+    output: Affine
+
+    def __call__(self, x: Array) -> Array:
+        h = self.embedding(x)
+        for layer in self.layers:
+            h = layer(h)
+        return self.output(h)

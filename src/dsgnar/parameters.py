@@ -1,0 +1,46 @@
+"""A network's trainable parameters as one flat vector `theta` of dimension `d` (section 2.1 of the paper).
+
+The optimiser sees only `theta`. `Parameters` remembers the network's structure, and rebuilds a network from a vector in the
+vector's own precision.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Parameters:
+    """Structure of a network: how a flat vector is cut into its arrays."""
+
+    treedef: Any
+    shapes: tuple[tuple[int, ...], ...]
+    static: Any
+
+    @classmethod
+    def of(cls, network: Callable) -> tuple["Parameters", jax.Array]:
+        """The structure of `network`, and its parameters as a vector."""
+        arrays, static = eqx.partition(network, eqx.is_inexact_array)
+        leaves, treedef = jax.tree.flatten(arrays)
+        if not leaves:
+            raise ValueError("the network has no trainable parameters (floating-point arrays)")
+        theta = jnp.concatenate([jnp.ravel(leaf) for leaf in leaves])
+        return cls(treedef, tuple(leaf.shape for leaf in leaves), static), theta
+
+    @property
+    def count(self) -> int:
+        return sum(map(prod, self.shapes))
+
+    def network(self, theta: jax.Array) -> Callable:
+        """The network with the parameters `theta`."""
+        ends = np.cumsum([prod(shape) for shape in self.shapes])
+        pieces = [
+            theta[end - prod(shape) : end].reshape(shape) for end, shape in zip(ends.tolist(), self.shapes, strict=True)
+        ]
+        return eqx.combine(jax.tree.unflatten(self.treedef, pieces), self.static)

@@ -1,0 +1,142 @@
+"""Points on the parts of a domain (section 4.2 of the paper).
+
+Three ways to place them: `uniform` (independent random points), `even` (evenly spaced; a lattice in several dimensions)
+and `sobol` (scrambled low-discrepancy points). `Near` moves a share of them next to a face or a corner. All points
+are drawn in float64 from one seed and rounded afterwards, so both precisions see the same points.
+"""
+
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from scipy.stats import qmc
+
+from dsgnar.domain import Box, Face, Part, Points
+
+Sampling = Literal["uniform", "even", "sobol"]
+
+
+@dataclass(frozen=True)
+class Near:
+    """A `share` of the points lies within `width` (a fraction of the box) of one face, or of a corner of several.
+
+    The lid of the cavity in the paper is `Near((("y", "upper"),), width=0.1, share=0.5)`.
+    """
+
+    faces: tuple[Face, ...]
+    width: float = 0.1
+    share: float = 0.5
+
+    def __post_init__(self):
+        if not 0 < self.width < 1:
+            raise ValueError(f"Near: the width {self.width} must lie between 0 and 1 (a fraction of the domain)")
+        if not 0 < self.share < 1:
+            raise ValueError(f"Near: the share {self.share} must lie between 0 and 1")
+
+    def shrink(self, domain: Box) -> dict[int, tuple[float, float]]:
+        """The intervals that replace the domain's on the axes of these faces."""
+        intervals = {}
+        for axis, side in self.faces:
+            lower, upper = domain.interval(axis)
+            depth = self.width * (upper - lower)
+            intervals[domain.index(axis)] = (lower, lower + depth) if side == "lower" else (upper - depth, upper)
+        return intervals
+
+
+def generator(seed: int, *purpose: str | int) -> np.random.Generator:
+    """A random stream of its own for each purpose, all of them from one seed."""
+    words = [zlib.crc32(p.encode()) if isinstance(p, str) else p for p in purpose]
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([seed, *words])))
+
+
+def sample(
+    part: Part,
+    domain: Box,
+    count: int,
+    rng: np.random.Generator,
+    method: Sampling = "uniform",
+    near: Sequence[Near] = (),
+) -> np.ndarray:
+    """`count` points of a part as rows (count, d) in float64; given points are returned as they are."""
+    if isinstance(part, Points):
+        return part.table(domain)
+    if method not in get_args(Sampling):
+        raise ValueError(f"sampling must be one of {', '.join(get_args(Sampling))}, not {method!r}")
+    blocks = []
+    left = count
+    for concentration in near:
+        extra = round(concentration.share * count)
+        left -= extra
+        blocks.append(_on_pieces(part, domain, extra, rng, method, concentration.shrink(domain)))
+    if left < 0:
+        raise ValueError("the shares of the concentrations add up to more than 1")
+    blocks.append(_on_pieces(part, domain, left, rng, method, {}))
+    return np.concatenate(blocks)
+
+
+def held_out(
+    part: Part,
+    domain: Box,
+    count: int,
+    rng: np.random.Generator,
+    training: np.ndarray,
+    dtype,
+    near: Sequence[Near] = (),
+) -> np.ndarray:
+    """Random points of a part none of which is a training point, also after rounding to `dtype`.
+
+    A part that consists of given points has no others: those are returned.
+    """
+    if isinstance(part, Points):
+        return part.table(domain)
+    taken = {row.tobytes() for row in training.astype(dtype)}
+    points = sample(part, domain, count, rng, near=near)
+    for _ in range(100):
+        clash = np.array([row.tobytes() in taken for row in points.astype(dtype)])
+        if not clash.any():
+            return points
+        points[clash] = sample(part, domain, int(clash.sum()), rng)
+    raise ValueError(f"{part.describe()} has too few points in this precision to hold some out")
+
+
+def _on_pieces(part: Part, domain: Box, count: int, rng, method: Sampling, shrunk: dict) -> np.ndarray:
+    """Spread points over the pieces of a part (the faces of a boundary), equally up to one."""
+    pieces = [p for p in part.fixed(domain) if all(i not in shrunk or _inside(v, shrunk[i]) for i, v in p.items())]
+    if not pieces:
+        raise ValueError(f"no piece of {part.describe()} lies near the faces of the concentration")
+    counts = [count // len(pieces) + (k < count % len(pieces)) for k in range(len(pieces))]
+    return np.concatenate([_on_piece(p, domain, n, rng, method, shrunk) for p, n in zip(pieces, counts, strict=True)])
+
+
+def _inside(value: float, interval: tuple[float, float]) -> bool:
+    return interval[0] <= value <= interval[1]
+
+
+def _on_piece(fixed: dict[int, float], domain: Box, count: int, rng, method: Sampling, shrunk: dict) -> np.ndarray:
+    free = [i for i in range(domain.dimension) if i not in fixed]
+    points = np.empty((count, domain.dimension))
+    for i, value in fixed.items():
+        points[:, i] = value
+    if free and count:
+        lower, upper = np.array([shrunk.get(i, domain.bounds[i]) for i in free]).T
+        points[:, free] = lower + (upper - lower) * _unit(count, len(free), rng, method)
+    return points
+
+
+def _unit(count: int, dimension: int, rng: np.random.Generator, method: Sampling) -> np.ndarray:
+    """Points in the unit cube."""
+    if method == "uniform":
+        return rng.random((count, dimension))
+    if method == "sobol":
+        exponent = max(0, math.ceil(math.log2(count)))
+        return qmc.Sobol(dimension, rng=rng).random_base2(exponent)[:count]
+    if dimension == 1:
+        return np.linspace(0.0, 1.0, count)[:, None]
+    side = max(2, math.ceil(count ** (1 / dimension) - 1e-9))
+    lattice = np.stack(np.meshgrid(*[np.linspace(0.0, 1.0, side)] * dimension, indexing="ij"), -1).reshape(
+        -1, dimension
+    )
+    return lattice if len(lattice) == count else lattice[np.linspace(0, len(lattice) - 1, count).round().astype(int)]

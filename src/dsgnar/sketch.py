@@ -1,0 +1,183 @@
+"""Random sketches of rows and columns (sections 3.2.1 and 3.2.2 of the paper).
+
+Rows. `C` (s x N) compresses residuals; it is never undone, so an isometry in expectation, `E[C^T C] = I`, is enough.
+
+    CountSketch(s, K)   each residual goes to K random buckets with random signs, scaled by 1/sqrt(K)   (eq. 12)
+    Buckets(s)          each residual goes to one bucket, and all buckets are equally full up to one: a random
+                        permutation dealt out in turn. Row b of C J is then the gradient of one signed sum, so no row
+                        of J is ever formed (`jacobian.py`).
+    AllRows()           C = I
+
+Columns. `Omega S` (d x s) compresses parameters; the step is lifted back through it, so it has orthonormal columns.
+
+    SRCT(s)             sign flips D, permutation P, orthonormal DCT-II F, restriction S to s random coordinates
+    AllColumns()        the identity
+
+Operators are drawn afresh in every iteration from a stream of the run's seed, on the host, in the order of the
+conditions; what is drawn is a tuple of small integer arrays, so every operator works for any precision.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.fft import dct, idct
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Where the residuals of one condition go: `index[b, k]` is the k-th residual of bucket b, `sign` 0 where none."""
+
+    index: np.ndarray
+    sign: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Hashes:
+    """Where the residuals of one condition go: residual j to the buckets `bucket[:, j]` with the signs `sign[:, j]`."""
+
+    bucket: np.ndarray
+    sign: np.ndarray
+
+
+class RowSketch(Protocol):
+    """A distribution of row sketches."""
+
+    def rows(self, total: int) -> int:
+        """How many rows the sketch has for `total` residuals."""
+        ...
+
+    def draw(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple:
+        """One operator: a `Table` or `Hashes` for each condition with so many residuals."""
+        ...
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Balanced buckets."""
+
+    size: int
+
+    def rows(self, total: int) -> int:
+        return self.size
+
+    def draw(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple[Table, ...]:
+        return tuple(self._deal(rng, count) for count in counts)
+
+    def _deal(self, rng: np.random.Generator, count: int) -> Table:
+        depth = -(-count // self.size)
+        index = np.zeros(depth * self.size, np.int32)
+        sign = np.zeros(depth * self.size, np.int8)
+        index[:count] = rng.permutation(count)
+        sign[:count] = 2 * rng.integers(0, 2, count, np.int8) - 1
+        # Conditions with fewer residuals than buckets fill random ones, not always the first.
+        turn = rng.permutation(self.size)
+        return Table(index.reshape(depth, self.size).T[turn], sign.reshape(depth, self.size).T[turn])
+
+
+@dataclass(frozen=True)
+class AllRows:
+    """No compression: the rows are the residuals themselves, condition after condition."""
+
+    def rows(self, total: int) -> int:
+        return total
+
+    def draw(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple[Table, ...]:
+        total, tables, start = sum(counts), [], 0
+        for count in counts:
+            index, sign = np.zeros((total, 1), np.int32), np.zeros((total, 1), np.int8)
+            index[start : start + count, 0] = np.arange(count)
+            sign[start : start + count] = 1
+            tables.append(Table(index, sign))
+            start += count
+        return tuple(tables)
+
+
+@dataclass(frozen=True)
+class CountSketch:
+    """The paper's sketch, with independent hashes."""
+
+    size: int
+    hashes: int = 4
+
+    def rows(self, total: int) -> int:
+        return self.size
+
+    def draw(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple[Hashes, ...]:
+        out = []
+        for count in counts:
+            bucket = rng.integers(0, self.size, (self.hashes, count), np.int32)
+            sign = 2 * rng.integers(0, 2, (self.hashes, count), np.int8) - 1
+            out.append(Hashes(bucket, sign))
+        return tuple(out)
+
+
+def dense(operator: tuple, rows: int) -> np.ndarray:
+    """The matrix C of a drawn operator, for tests and pictures."""
+    blocks = []
+    for part in operator:
+        if isinstance(part, Table):
+            matrix = np.zeros((rows, int(part.index[part.sign != 0].max(initial=-1)) + 1))
+            bucket, slot = np.nonzero(part.sign)
+            matrix[bucket, part.index[bucket, slot]] = part.sign[bucket, slot]
+        else:
+            hashes, count = part.bucket.shape
+            matrix = np.zeros((rows, count))
+            for k in range(hashes):
+                np.add.at(matrix, (part.bucket[k], np.arange(count)), part.sign[k] / np.sqrt(hashes))
+        blocks.append(matrix)
+    return np.concatenate(blocks, axis=1)
+
+
+class ColumnSketch(Protocol):
+    """A distribution of column sketches; operators are tuples of arrays that compiled code can take."""
+
+    def draw(self, rng: np.random.Generator, parameters: int) -> tuple: ...
+
+    def apply(self, operator: tuple, rows: jax.Array) -> jax.Array:
+        """`rows @ Omega S`."""
+        ...
+
+    def lift(self, operator: tuple, step: jax.Array, parameters: int) -> jax.Array:
+        """`Omega S step`."""
+        ...
+
+
+@dataclass(frozen=True)
+class SRCT:
+    """The subsampled randomised cosine transform."""
+
+    size: int
+
+    def draw(self, rng: np.random.Generator, parameters: int) -> tuple:
+        if self.size > parameters:
+            raise ValueError(f"the sketch has {self.size} columns, but there are only {parameters} parameters")
+        sign = 2 * rng.integers(0, 2, parameters, np.int8) - 1
+        order = rng.permutation(parameters).astype(np.int32)
+        keep = np.sort(rng.choice(parameters, self.size, replace=False)).astype(np.int32)
+        return sign, order, keep
+
+    def apply(self, operator: tuple, rows: jax.Array) -> jax.Array:
+        sign, order, keep = operator
+        return dct(rows[..., order] * sign[order].astype(rows.dtype), norm="ortho", axis=-1)[..., keep]
+
+    def lift(self, operator: tuple, step: jax.Array, parameters: int) -> jax.Array:
+        sign, order, keep = operator
+        spread = idct(jnp.zeros(parameters, step.dtype).at[keep].set(step), norm="ortho")
+        return jnp.zeros_like(spread).at[order].set(spread) * sign.astype(step.dtype)
+
+
+@dataclass(frozen=True)
+class AllColumns:
+    """No compression of the parameters: the step lies in the row space of the sketched Jacobian."""
+
+    def draw(self, rng: np.random.Generator, parameters: int) -> tuple:
+        return ()
+
+    def apply(self, operator: tuple, rows: jax.Array) -> jax.Array:
+        return rows
+
+    def lift(self, operator: tuple, step: jax.Array, parameters: int) -> jax.Array:
+        return step

@@ -1,0 +1,182 @@
+"""What comes out of a run: a function that can be evaluated, differentiated and compared, and the run's own account."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.config import Settings
+from dsgnar.fields import Field, evaluate
+from dsgnar.networks import Architecture
+from dsgnar.precision import x64
+from dsgnar.problem import Problem
+from dsgnar.reference import Reference
+from dsgnar.residuals import Residuals
+from dsgnar.stages import StopReason
+
+BATCH = 8192  # points evaluated at once
+
+
+@dataclass(frozen=True)
+class Record:
+    """One iteration: everything that the paper plots."""
+
+    iteration: int
+    stage: int
+    precision: str
+    points: int  # of all conditions together
+    loss: float  # before the step
+    mean_squares: tuple[float, ...]  # of each condition, after it
+    weights: tuple[float, ...]
+    ratio: float
+    target: float
+    lam: float
+    radius: float
+    accepted: bool
+    evaluations: int  # of the loss
+    seconds: float  # of solving, since the start
+    held_out: float | None  # the loss on held-out points, where it was looked at
+    error: dict[str, float] | None  # against a reference, where there is one and it was looked at
+
+    def row(self, conditions: tuple[str, ...]) -> dict[str, Any]:
+        """The record as a row of history.csv: a column for each condition's mean square and weight."""
+        out: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in ("mean_squares", "weights"):
+                label = "mean_square" if f.name == "mean_squares" else "weight"
+                out.update({f"{label}[{name}]": v for name, v in zip(conditions, value, strict=True)})
+            elif f.name == "error":
+                out["error"] = None if value is None else max(value.values())
+            else:
+                out["lambda" if f.name == "lam" else f.name] = value
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A run's account of itself."""
+
+    settings: Settings
+    history: tuple[Record, ...]
+    stop: StopReason
+    seconds: dict[str, float]
+    held_out: dict[str, float]  # root mean square residual of each condition on held-out points
+    points: dict[str, int]
+    relative_l2: dict[str, float] | None
+
+    @property
+    def loss_evaluations(self) -> int:
+        return sum(record.evaluations for record in self.history)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The solution of a problem as a function of named coordinates."""
+
+    problem: Problem
+    architecture: Architecture | Callable
+    residuals: Residuals
+    theta: np.ndarray
+    outcome: Outcome | None = None
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        return self.problem.unknowns
+
+    def __call__(self, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
+        """Values at coordinates given by axis name; arrays broadcast. One unknown: an array; several: a dictionary."""
+        points, shape = self._points(coordinates)
+        values = self.at(points)
+        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.unknowns)}
+        return out[self.unknowns[0]] if len(out) == 1 else out
+
+    @x64
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """Values (n, unknowns) at points (n, d), in batches of bounded memory."""
+        return self._batches(self._values, points)
+
+    def derivative(self, unknown: str, orders: str) -> Callable[..., np.ndarray]:
+        """The exact derivative of an unknown as a function of coordinates: `derivative("u", "xx")(x=0.5, t=1.0)`."""
+        if unknown not in self.unknowns:
+            raise ValueError(f"there is no unknown {unknown!r}; the problem has {', '.join(self.unknowns)}")
+        asked: set = set()
+
+        def note(key):
+            asked.add(key)
+            return jnp.zeros(())
+
+        try:
+            getattr(Field(unknown, self.problem.domain, note), orders).value  # noqa: B018 - the access notes the index
+        except AttributeError as error:
+            raise ValueError(str(error)) from None
+        requests = {unknown: frozenset(asked)}
+
+        @jax.jit
+        def at_points(theta, x):
+            def one(point):
+                fields_ = evaluate(
+                    self.residuals.network(theta),
+                    point,
+                    self.unknowns,
+                    requests,
+                    self.problem.domain,
+                    self.residuals.mode,
+                )
+                return getattr(fields_[unknown], orders).value
+
+            return jax.vmap(one)(x)
+
+        @x64
+        def function(**coordinates: Any) -> np.ndarray:
+            points, shape = self._points(coordinates)
+            return self._batches(at_points, points).reshape(shape)
+
+        return function
+
+    def relative_l2(self, reference: Reference) -> dict[str, float]:
+        """The relative l2 error of every unknown against a reference."""
+        values = self.at(reference.points)
+        return reference.errors({name: values[:, k] for k, name in enumerate(self.unknowns)})
+
+    def summary(self) -> str:
+        """How good the answer is, in words."""
+        outcome = self.outcome
+        if outcome is None:
+            return "a solution without an account of its run"
+        lines = [
+            f"{'converged' if outcome.stop.converged else 'NOT converged'}: {outcome.stop.sentence}",
+            f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
+            f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "
+            f"{self.theta.size} parameters, sketch {outcome.settings.sketch}, {outcome.settings.precision} precision",
+            "residual on held-out points (root mean square): "
+            + ", ".join(f"{name} {value:.1e}" for name, value in outcome.held_out.items()),
+        ]
+        if outcome.relative_l2:
+            lines.append("relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
+        return "\n".join(lines)
+
+    @cached_property
+    def _values(self) -> Callable:
+        return jax.jit(lambda theta, x: jax.vmap(self.residuals.network(theta))(x))
+
+    def _points(self, coordinates: dict[str, Any]) -> tuple[np.ndarray, tuple[int, ...]]:
+        axes = self.problem.domain.axes
+        if set(coordinates) != set(axes):
+            raise ValueError(
+                f"give all coordinates by name: {', '.join(axes)} (got {', '.join(coordinates) or 'none'})"
+            )
+        columns = np.broadcast_arrays(*(np.asarray(coordinates[axis], np.float64) for axis in axes))
+        return np.stack([c.ravel() for c in columns], axis=1), columns[0].shape
+
+    def _batches(self, kernel: Callable, points: np.ndarray) -> np.ndarray:
+        theta, count = jnp.asarray(self.theta), len(points)
+        size = BATCH if count > BATCH else max(1, 2 ** math.ceil(math.log2(max(count, 1))))  # few shapes to compile
+        padded = np.concatenate([points, np.repeat(points[:1], -count % size, axis=0)]).astype(self.theta.dtype)
+        blocks = [np.asarray(kernel(theta, jnp.asarray(b))) for b in padded.reshape(-1, size, points.shape[1])]
+        return np.concatenate(blocks)[:count]

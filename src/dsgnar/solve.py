@@ -1,0 +1,279 @@
+"""The front door: `solve(problem)`.
+
+A run is a plain loop over a few compiled kernels. After every iteration it hands a `Record` to its observers (progress
+displays, run directories); it prints nothing itself. Kernels are compiled by a call whose result is thrown away, so that
+compiling neither trains the network nor is counted as solving.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.cache import enable_compilation_cache
+from dsgnar.config import Settings
+from dsgnar.domain import Interior
+from dsgnar.method import compose
+from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
+from dsgnar.optimiser import Active, Optimiser, State, Step
+from dsgnar.precision import DTYPES, x64
+from dsgnar.problem import Problem
+from dsgnar.reference import Reference
+from dsgnar.residuals import PointSets, Residuals, weighted_loss
+from dsgnar.sampling import generator, held_out, sample
+from dsgnar.solution import Outcome, Record, Solution
+from dsgnar.stages import Plan, StopReason, schedule
+
+HELD_OUT = 2048  # held-out points of each condition
+GAP_EVERY = 5  # iterations between looks at the held-out residuals in stage 1; in stage 2 every iteration
+
+
+class Observer(Protocol):
+    """Somebody who is told about the course of a run."""
+
+    def started(self, run: "Run") -> None: ...
+
+    def iterated(self, run: "Run", record: Record) -> None: ...
+
+    def finished(self, run: "Run", solution: Solution) -> None: ...
+
+
+def default_network(precision: str) -> Architecture:
+    """Small enough for a laptop; the paper's for single precision, and its smaller one for double."""
+    return MLP() if precision == "single" else Siren()
+
+
+def solve(
+    problem: Problem,
+    *,
+    network: Architecture | Callable | None = None,
+    reference: Reference | None = None,
+    observers: Sequence[Observer] = (),
+    settings: Settings | None = None,
+    **options: Any,
+) -> Solution:
+    """Solve a problem.
+
+    `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
+    unknowns. All other options are fields of `Settings`: `precision`, `seed`, `method`, `sketch`, `points`, `max_iterations`, ...
+    With a `reference` the error is followed along the way. Ctrl-C ends the run after the current iteration.
+    """
+    settings = dataclasses.replace(settings or Settings(), **_known(options))
+    return Run(problem, network, settings, reference, tuple(observers)).run()
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(Settings)}
+    for name in options:
+        if name not in names:
+            raise TypeError(f"solve() has no option {name!r}; there are {', '.join(sorted(names))}")
+    return options
+
+
+@dataclass(eq=False)
+class Clock:
+    """Seconds of solving and of compiling; looking at the error counts as neither."""
+
+    solve: float = 0.0
+    compile: float = 0.0
+    _since: float = field(default_factory=time.perf_counter)
+
+    def lap(self, account: str | None) -> None:
+        """Book the time since the last lap."""
+        now = time.perf_counter()
+        if account is not None:
+            setattr(self, account, getattr(self, account) + now - self._since)
+        self._since = now
+
+
+class Run:
+    """One run of the optimiser on one problem."""
+
+    @x64
+    def __init__(
+        self,
+        problem: Problem,
+        network: Architecture | Callable | None,
+        settings: Settings,
+        reference: Reference | None = None,
+        observers: tuple[Observer, ...] = (),
+    ):
+        enable_compilation_cache()
+        self.problem, self.reference, self.observers = problem, reference, observers
+        self.architecture = default_network(settings.precision) if network is None else network
+        module = self._build(self.architecture, settings)
+        self.residuals, theta = Residuals.of(problem, module)
+        self.settings = settings.resolve(self.residuals.parameters.count)
+        self.schedule = schedule(self.settings)
+        self.optimiser: Optimiser = compose(self.settings, self.residuals)
+        self.plan: Plan = self.schedule.start()
+        weights = np.array([c.initial_weight for c in problem.conditions.values()])
+        first = np.asarray(theta).astype(DTYPES[self.plan.precision])
+        self.state = State(first, weights / weights.mean(), self.settings.radius)
+        self.history: list[Record] = []
+        self.clock = Clock()
+        self.stop_requested = False
+        self._active: tuple[Any, Active] | None = None
+        self._held_out: tuple[Any, tuple] | None = None
+        self._compiled: set = set()
+
+    def _build(self, network: Architecture | Callable, settings: Settings) -> Any:
+        domain, problem = self.problem.domain, self.problem
+        dtype = DTYPES[settings.precision]
+        if isinstance(network, Architecture):
+            time_axis = None if domain.time is None else domain.index(domain.time)
+            inputs = Inputs(domain.bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
+            return network.build(inputs, len(problem.unknowns), key=jax.random.key(settings.seed), dtype=dtype)
+        module = cast(network, dtype)
+        check_network(module, domain.dimension, len(problem.unknowns), dtype)
+        return module
+
+    # --- points -------------------------------------------------------------------------------------------------------
+
+    def points(self, count: int) -> PointSets:
+        """Training points: `count` for interior conditions, half of it for others, unless a condition has its own."""
+        out = {}
+        for name, condition in self.problem.conditions.items():
+            number = condition.points or (count if isinstance(condition.part, Interior) else max(1, count // 2))
+            rng = generator(self.settings.seed, "points", name, count)
+            out[name] = sample(
+                condition.part, self.problem.domain, number, rng, condition.sampling or "uniform", condition.near
+            )
+        return out
+
+    def active(self) -> Active:
+        """The points in force, on the device."""
+        key = (self.plan.points, self.plan.precision)
+        if self._active is None or self._active[0] != key:
+            self._active = key, Active.of(self.residuals, self.points(self.plan.points), DTYPES[self.plan.precision])
+            self.state = dataclasses.replace(self.state, mean_squares=None)
+        return self._active[1]
+
+    def held_out(self) -> tuple:
+        """Held-out points on the device, never training points."""
+        key = (self.plan.points, self.plan.precision)
+        if self._held_out is None or self._held_out[0] != key:
+            dtype, training, out = DTYPES[self.plan.precision], self.points(self.plan.points), {}
+            for name, condition in self.problem.conditions.items():
+                rng = generator(self.settings.seed, "held-out", name)
+                out[name] = held_out(
+                    condition.part, self.problem.domain, HELD_OUT, rng, training[name], dtype, condition.near
+                )
+            self._held_out = key, self.residuals.device_points(out, dtype)
+        return self._held_out[1]
+
+    # --- the loop -----------------------------------------------------------------------------------------------------
+
+    @x64
+    def run(self) -> Solution:
+        """Iterate until a stop."""
+        for observer in self.observers:
+            observer.started(self)
+        self.clock.lap(None)
+        stop = None
+        while stop is None:
+            try:
+                stop = self._iteration()
+            except KeyboardInterrupt:
+                stop = StopReason.INTERRUPTED
+        solution = self.solution(stop)
+        for observer in self.observers:
+            observer.finished(self, solution)
+        return solution
+
+    def _iteration(self) -> StopReason | None:
+        plan, active = self.plan, self.active()
+        self._compile(active)
+        state, step = self.optimiser.iterate(self.state, active, self.schedule.target(plan))
+        look = plan.stage == 2 or state.iteration % GAP_EVERY == 0
+        held = self._held_out_loss(state) if look else None
+        self.clock.lap("solve")
+        gap = held / state.loss if held is not None and state.loss > 0 else None
+        self.plan, self.state, stop = self.schedule.after(plan, state, step, gap)
+        if self.plan.precision != plan.precision:
+            self.state = dataclasses.replace(
+                self.state, theta=self.state.theta.astype(DTYPES[self.plan.precision]), mean_squares=None
+            )
+        self._record(plan, active, state, step, held)
+        self.clock.lap(None)
+        return stop or self._limits()
+
+    def _limits(self) -> StopReason | None:
+        if self.stop_requested:
+            return StopReason.INTERRUPTED
+        if self.state.iteration >= self.settings.max_iterations:
+            return StopReason.ITERATIONS
+        if self.settings.max_seconds is not None and self.clock.solve >= self.settings.max_seconds:
+            return StopReason.SECONDS
+        return None
+
+    def _compile(self, active: Active) -> None:
+        """Call every kernel once for a new shape or precision, and throw the results away."""
+        key = (active.counts, self.plan.precision)
+        if key in self._compiled:
+            return
+        self._compiled.add(key)
+        self.clock.lap("solve")
+        theta = jnp.asarray(self.state.theta)
+        self.residuals.kernel(theta, self.held_out())
+        self.residuals.kernel(theta, active.batched)
+        self.residuals.trial(theta, jnp.zeros_like(theta), active.batched)
+        sketched = self.optimiser.jacobian(theta, active.flat, self.state.weights, generator(0))
+        jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
+        self.clock.lap("compile")
+
+    def _held_out_loss(self, state: State) -> float:
+        mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(state.theta), self.held_out()))
+        return weighted_loss(mean_squares, state.weights)
+
+    def _record(self, plan: Plan, active: Active, state: State, step: Step, held: float | None) -> None:
+        assert state.mean_squares is not None
+        record = Record(
+            iteration=state.iteration,
+            stage=plan.stage,
+            precision=plan.precision,
+            points=sum(active.counts),
+            loss=step.loss,
+            mean_squares=tuple(map(float, state.mean_squares)),
+            weights=tuple(map(float, state.weights)),
+            ratio=step.ratio,
+            target=step.target,
+            lam=step.lam,
+            radius=step.radius,
+            accepted=step.accepted,
+            evaluations=step.evaluations,
+            seconds=self.clock.solve,
+            held_out=held,
+            error=self._error() if state.iteration % GAP_EVERY == 0 else None,
+        )
+        self.history.append(record)
+        for observer in self.observers:
+            observer.iterated(self, record)
+
+    def _error(self) -> dict[str, float] | None:
+        if self.reference is None:
+            return None
+        return self._evaluated().relative_l2(self.reference)
+
+    def _evaluated(self) -> Solution:
+        return Solution(self.problem, self.architecture, self.residuals, np.asarray(self.state.theta))
+
+    def solution(self, stop: StopReason) -> Solution:
+        """The solution as it stands, with what is known about it."""
+        theta = jnp.asarray(self.state.theta)
+        held = np.sqrt(np.asarray(self.residuals.kernel(theta, self.held_out())))
+        outcome = Outcome(
+            settings=self.settings,
+            history=tuple(self.history),
+            stop=stop,
+            seconds={"solve": self.clock.solve, "compile": self.clock.compile},
+            held_out=dict(zip(self.problem.conditions, map(float, held), strict=True)),
+            points={name: len(p) for name, p in self.points(self.plan.points).items()},
+            relative_l2=self._error(),
+        )
+        return Solution(self.problem, self.architecture, self.residuals, np.asarray(self.state.theta), outcome)

@@ -1,0 +1,142 @@
+"""What is in force when: target ratio, precision, points; and when to stop (Algorithm 5, sections 3.1 and 4.2).
+
+Stage 1 seeks a region where little regularisation is needed: with a small target ratio lambda falls over many orders of
+magnitude. Once log lambda rises again over a window (a line fitted to it has a positive slope and correlation), stage 2
+raises the target and descends. Two rules go beyond the paper:
+
+  retreat   A switch that comes too early shows: the radius collapses although stage 2 has gained little. Stage 1 is then
+            taken up again from where it was.
+  points    The residuals on held-out points stay close to those on the training points while there are enough of them. When
+            the gap opens the network is fitting the points and not the equation, and the points are doubled.
+"""
+
+import enum
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from dsgnar.config import Settings
+from dsgnar.optimiser import State, Step
+
+
+class StopReason(enum.Enum):
+    """Why a run ended: a code for programs, a sentence for people, and whether it had converged."""
+
+    RADIUS = (
+        "radius_below_minimum",
+        "the trust-region radius fell below its minimum: no further decrease was found",
+        True,
+    )
+    STALLED = (
+        "no_further_decrease",
+        "the loss no longer decreases: the floor of network and precision is reached",
+        True,
+    )
+    ITERATIONS = ("max_iterations", "the maximum number of iterations was reached before convergence", False)
+    SECONDS = ("max_seconds", "the maximum time was reached before convergence", False)
+    INTERRUPTED = ("interrupted", "the run was interrupted", False)
+    FAILED = (
+        "no_usable_step",
+        "no usable step was found: residuals or factorisation are not finite near the solution",
+        False,
+    )
+
+    def __init__(self, code: str, sentence: str, converged: bool):
+        self.code, self.sentence, self.converged = code, sentence, converged
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is in force. Part of a run's state."""
+
+    precision: str
+    points: int  # interior points of each condition
+    stage: int = 1
+    lams: tuple[float, ...] = ()  # of this stage so far
+    losses: tuple[float, ...] = ()  # of this stage so far
+    retreats: int = 0
+    radius_at_switch: float = 1.0
+
+
+@dataclass(frozen=True)
+class Rising:
+    """The stage switch of Algorithm 5: log lambda rises over the last `window` iterations, `wait` at the earliest."""
+
+    wait: int
+    window: int
+    slope: float = 1e-4
+    correlation: float = 0.1
+
+    def __call__(self, lams: tuple[float, ...]) -> bool:
+        if len(lams) < max(self.window, self.wait):
+            return False
+        y = np.log(np.maximum(np.nan_to_num(lams[-self.window :], nan=1.0), 1e-300))
+        k = np.arange(self.window) - (self.window - 1) / 2
+        slope = float(k @ y / (k @ k))
+        spread = float(np.linalg.norm(y - y.mean()) * np.linalg.norm(k))
+        return slope > self.slope and spread > 0 and float(k @ y) / spread > self.correlation
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The rules that change what is in force after an iteration."""
+
+    settings: Settings
+    switch: Rising
+    gap: float | None  # held-out over training loss above which points are doubled; None: never
+    retreats: int  # how often stage 1 may be taken up again
+    stall: int | None  # stage 2 stops when the loss has not halved within so many iterations; None: never
+
+    # A stage 2 that collapses before the loss has fallen by this factor came too early. Healthy ones gain 1e5 and more.
+    GAIN = 1e-3
+
+    def start(self) -> Plan:
+        assert self.settings.points is not None
+        first = "single" if self.settings.warm_up and self.settings.precision == "double" else self.settings.precision
+        return Plan(first, self.settings.points)
+
+    def target(self, plan: Plan) -> float:
+        assert self.settings.targets is not None
+        return self.settings.targets[plan.stage - 1]
+
+    def after(self, plan: Plan, state: State, step: Step, gap: float | None) -> tuple[Plan, State, StopReason | None]:
+        """Plan and state for the next iteration, or why there is none."""
+        plan = replace(plan, lams=(*plan.lams, step.lam), losses=(*plan.losses, step.loss))
+        stop = self._stop(plan, state, step)
+        if stop is not None:
+            if plan.stage == 2 and plan.retreats < self.retreats and self._came_too_early(plan):
+                again = replace(plan, stage=1, lams=(), losses=(), retreats=plan.retreats + 1)
+                return again, replace(state, radius=plan.radius_at_switch, failures=0), None
+            return plan, state, stop
+        if plan.stage == 1 and self.switch(plan.lams):
+            plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius)
+        if plan.precision != self.settings.precision and state.iteration >= self.settings.warm_up:
+            plan = replace(plan, precision=self.settings.precision)
+        limit = self.settings.max_points or plan.points
+        if gap is not None and self.gap is not None and gap > self.gap and plan.points < limit:
+            plan = replace(plan, points=min(2 * plan.points, limit))
+        return plan, state, None
+
+    def _stop(self, plan: Plan, state: State, step: Step) -> StopReason | None:
+        assert self.settings.minimum_radius is not None
+        if state.failures >= 10:
+            return StopReason.FAILED if step.problem or math.isnan(step.ratio) else StopReason.RADIUS
+        if state.radius < self.settings.minimum_radius:
+            return StopReason.RADIUS
+        if plan.stage == 2 and self.stall is not None and len(plan.losses) > self.stall:
+            if plan.losses[-1] > 0.5 * plan.losses[-1 - self.stall]:
+                return StopReason.STALLED
+        return None
+
+    def _came_too_early(self, plan: Plan) -> bool:
+        return plan.losses[-1] > self.GAIN * plan.losses[0]
+
+
+def schedule(settings: Settings) -> Schedule:
+    """The rules of a method: the paper's alone, or all."""
+    assert settings.wait is not None and settings.window is not None
+    switch = Rising(settings.wait, settings.window)
+    if settings.method == "paper":
+        return Schedule(settings, switch, gap=None, retreats=0, stall=None)
+    return Schedule(settings, switch, gap=1.5, retreats=2, stall=12)
