@@ -6,6 +6,7 @@ from dsgnar.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.fields import gradient, laplacian
 from dsgnar.networks import MLP, SPINN, GaborNet, Siren
 from dsgnar.problem import Condition, Problem, at, boundary, initial, interior
+from dsgnar.progress import Progress
 from dsgnar.reference import Reference
 from dsgnar.sampling import Near
 from dsgnar.solution import Solution
@@ -27,6 +28,7 @@ __all__ = [
     "Near",
     "Points",
     "Problem",
+    "Progress",
     "Reference",
     "Settings",
     "Siren",

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import dsgnar
-from dsgnar import figures, runs
+from dsgnar import figures, references, runs
 from dsgnar.doctor import check_numerics, check_versions, environment
 from dsgnar.problems import SUITE, Benchmark
 from dsgnar.progress import Progress
@@ -85,6 +85,8 @@ def solve(
         settings = dsgnar.Settings(**options)
     except (TypeError, ValueError) as error:
         _usage(str(error))
+    if chosen.intervals != 1:
+        _usage(f"{problem} with preset {preset!r} needs time marching, which is not available yet")
     target = directory or runs.default_directory(problem, preset, settings)
     observers = [] if quiet else [Progress(title=f"{benchmark.title}, {preset}")]
     reference = benchmark.reference()
@@ -118,6 +120,33 @@ def _find(problem: str, preset: str):
 def _usage(message: str):
     err.print(f"dsgnar: {message}")
     raise typer.Exit(USAGE)
+
+
+@app.command("references")
+def references_(
+    name: Annotated[str | None, typer.Argument(help="one reference; without it all of them")] = None,
+    check: Annotated[bool, typer.Option("--check", help="compare with other methods and resolutions")] = False,
+    generate: Annotated[bool, typer.Option("--generate", help="compute anew, check, and store")] = False,
+) -> None:
+    """Reference solutions: how accurate the stored ones are; check them again, or compute them anew."""
+    known = references.STORED if generate else references.CHECKED
+    if name is not None and name not in known:
+        _usage(f"there is no reference {name!r} to work on, only {', '.join(known)}; the other problems have closed forms")
+    good = True
+    for each in known if name is None else (name,):
+        if generate:
+            with err.status(f"computing and checking {each} (minutes)"):
+                references.generate(each)
+        if not check:
+            out.print(f"{each}: relative l2 accuracy {SUITE[each].reference().accuracy:.1e}")
+            continue
+        with err.status(f"checking {each} (up to a few minutes)"):
+            comparisons = references.check(each)
+        for comparison in comparisons:
+            good &= comparison.holds
+            mark = "ok " if comparison.holds else "BAD"
+            out.print(f"{mark} {each}: {comparison.what}: {comparison.measured:.1e} (allowed {comparison.allowed:.0e})")
+    raise typer.Exit(CONVERGED if good else FAILED)
 
 
 @app.command()

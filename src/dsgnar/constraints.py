@@ -6,18 +6,22 @@ With `g` a function that takes the prescribed values, and `D >= 0` one that vani
 
 satisfies them for every network `N`. `D` is a product of one factor per face, normalised to order one:
 `(x-a)/(b-a)` on a lower face, `(b-x)/(b-a)` on an upper one, `(t-t0)/(t1-t0)` at the initial time, squared when
-the time derivative is prescribed too.
+the time derivative is prescribed too; then `g` is turned at the initial time so as to have that derivative,
+`g(x, t) + (t - t0) (rate(x) - g_t(x, t0))`.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from dsgnar.domain import Boundary, Box, Initial
 from dsgnar.fields import Signature
+from dsgnar.sampling import generator, sample
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class Hard:
     rate: Callable | float | None = None
 
     def __post_init__(self):
+        if isinstance(self.on, Initial | Boundary):
+            object.__setattr__(self, "on", (self.on,))
         if not self.on or not all(isinstance(part, Initial | Boundary) for part in self.on):
             raise ValueError("a hard constraint holds `on` at least one of Initial() and Boundary(...)")
         if self.rate is not None and not any(isinstance(part, Initial) for part in self.on):
@@ -51,17 +57,29 @@ class Transform:
         """Outputs at the point `x` from the raw outputs of the network there."""
         if not self.hard:
             return raw
-        return jnp.stack([self._one(self.hard.get(name), x, raw[k]) for k, name in enumerate(self.unknowns)])
+        return jnp.stack([self._one(name, x, raw[k]) for k, name in enumerate(self.unknowns)])
 
-    def _one(self, hard: Hard | None, x, raw):
+    def _one(self, name: str, x, raw):
+        hard = self.hard.get(name)
         if hard is None:
             return raw
-        out = _evaluate(hard.value, x, self.domain, "the value of a hard constraint")
-        factor = self._vanishing(hard, x)
+        out = self.prescribed(name, x)
         if hard.rate is not None:
-            since = x[self.domain.index(str(self.domain.time))] - self.domain.interval(str(self.domain.time))[0]
-            out = out + since * _evaluate(hard.rate, x, self.domain, "the rate of a hard constraint")
-        return out + factor * raw
+            since, slope = self._start(name, x)
+            rate = _evaluate(hard.rate, x, self.domain, f"the rate of the hard constraint on {name!r}")
+            out = out + since * (rate - slope)
+        return out + self._vanishing(hard, x) * raw
+
+    def prescribed(self, name: str, x):
+        """The values `g` of one unknown."""
+        return _evaluate(self.hard[name].value, x, self.domain, f"the value of the hard constraint on {name!r}")
+
+    def _start(self, name: str, x):
+        """The time since the start, and the rate that `g` itself has there."""
+        axis = self.domain.index(str(self.domain.time))
+        start, now = jnp.asarray(self.domain.bounds[axis][0], x.dtype), jnp.arange(self.domain.dimension) == axis
+        at_start = jnp.where(now, start, x)
+        return x[axis] - start, jax.jvp(partial(self.prescribed, name), (at_start,), (now.astype(x.dtype),))[1]
 
     def _vanishing(self, hard: Hard, x):
         factor: Any = 1.0
@@ -79,7 +97,10 @@ def _evaluate(value: Callable | float, x, domain: Box, what: str):
     if not callable(value):
         return jnp.asarray(value, x.dtype)
     coordinates: dict[str, Any] = {axis: x[i] for i, axis in enumerate(domain.axes)}
-    return jnp.asarray(Signature.of(value, domain.axes, what)(coordinates), x.dtype)
+    result = jnp.asarray(Signature.of(value, domain.axes, what)(coordinates), x.dtype)
+    if result.shape:
+        raise ValueError(f"{what} returned shape {result.shape}, expected one number per point")
+    return result
 
 
 class Constrained(eqx.Module):
@@ -95,3 +116,19 @@ class Constrained(eqx.Module):
 def constrain(network: Callable, domain: Box, unknowns: Sequence[str], hard: dict[str, Hard]) -> Callable:
     """The network itself where nothing is hard, else the network with its outputs transformed."""
     return Constrained(network, Transform(domain, tuple(unknowns), dict(hard))) if hard else network
+
+
+def check_rates(domain: Box, unknowns: tuple[str, ...], hard: dict[str, Hard]) -> None:
+    """A rate moves the values away from the initial time. Where a boundary holds them, it must agree with them."""
+    transform = Transform(domain, unknowns, hard)
+    for name, constraint in hard.items():
+        for part in constraint.on:
+            if constraint.rate is None or isinstance(part, Initial):
+                continue
+            for x in map(jnp.asarray, sample(part, domain, 16, generator(0, "rate", name))):
+                moved = transform(x, jnp.zeros(len(unknowns)))[unknowns.index(name)] - transform.prescribed(name, x)
+                if abs(moved) > 1e-8:
+                    raise ValueError(
+                        f"the hard constraint on {name!r}: its rate moves its value on {part.describe()} by {moved:.2g}; "
+                        "prescribe the rate there that the value itself has, or leave the boundary or the rate out"
+                    )

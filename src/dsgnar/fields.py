@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dsgnar.domain import Box
 from dsgnar.taylor import LAPLACIAN, Key, MultiIndex, Truncation, UnsupportedPrimitive, taylor
@@ -32,7 +33,8 @@ class Field:
     """
 
     __slots__ = ("_domain", "_index", "_lookup", "_name")
-    __array_priority__ = 1000  # so that NumPy numbers leave arithmetic with a field to the field
+    __array_ufunc__ = None  # so that NumPy numbers leave arithmetic with a field to the field
+    __hash__ = None  # type: ignore[assignment]  # comparisons are arithmetic
 
     def __init__(self, name: str, domain: Box, lookup: Lookup, index: MultiIndex | None = None):
         self._name, self._domain, self._lookup = name, domain, lookup
@@ -42,10 +44,10 @@ class Field:
         """A derivative: `u.d("x", 4)` is the fourth in x, `u.d("x", "t")` and `u.d(x=1, t=1)` are mixed ones."""
         index = list(self._index)
         for position, axis in enumerate(axes):
-            if isinstance(axis, int):
-                if position == 0 or isinstance(axes[position - 1], int) or axis < 1:
+            if not isinstance(axis, str):
+                if position == 0 or not isinstance(axes[position - 1], str) or axis < 1:
                     raise ValueError(f"{self._name}.d{axes}: a positive order follows the name of its axis")
-                index[self._axis(str(axes[position - 1]))] += axis - 1
+                index[self._axis(str(axes[position - 1]))] += int(axis) - 1
             else:
                 index[self._axis(axis)] += 1
         for axis, order in orders.items():
@@ -101,14 +103,29 @@ def _readings(name: str, axes: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _operator(name: str) -> Callable:
     def method(self: Field, *others):
-        return getattr(jnp.asarray(self.value), name)(*(o.value if isinstance(o, Field) else o for o in others))
+        return getattr(jnp.asarray(self.value), name)(*map(_operand, others))
 
     method.__name__ = name
     return method
 
 
-for _name in "add sub mul truediv pow radd rsub rmul rtruediv rpow neg pos abs lt le gt ge mod rmod".split():
+def _operand(other: Any) -> Any:
+    """A field's value; a NumPy number as a Python one, which leaves the precision of the field as it is."""
+    if isinstance(other, Field):
+        return other.value
+    return other.item() if isinstance(other, np.number) else other
+
+
+for _name in "add sub mul truediv pow radd rsub rmul rtruediv rpow neg pos abs lt le gt ge eq ne mod rmod".split():
     setattr(Field, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+# The functions of jax.numpy are compiled and take their arguments apart: inside them a field is just its value.
+def _plain(_: None, values: Any) -> Any:
+    return values[0]
+
+
+jax.tree_util.register_pytree_node(Field, lambda field: ((field.value,), None), _plain)
 
 
 def laplacian(u: Field) -> Any:
@@ -134,10 +151,13 @@ class Signature:
     def of(cls, function: Callable, known: Sequence[str], what: str) -> "Signature":
         if not callable(function):
             raise TypeError(f"{what}: expected a function, got {type(function).__name__}")
-        parameters = inspect.signature(function).parameters.values()
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except ValueError:
+            raise ValueError(f"{what}: {function!r} does not tell its parameters; wrap it, lambda u, x: ...") from None
         names = tuple(p.name for p in parameters if p.default is inspect.Parameter.empty)
-        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-            raise ValueError(f"{what}: name the parameters one by one instead of *args or **kwargs")
+        if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY) for p in parameters):
+            raise ValueError(f"{what}: name its parameters one by one, as in lambda u, x: ..., without *, ** and /")
         for name in names:
             if name not in known:
                 raise ValueError(
@@ -156,15 +176,15 @@ def requirements(signature: Signature, unknowns: Sequence[str], domain: Box) -> 
     """Which derivatives of which unknowns a residual asks for, and the abstract value that it returns."""
     asked: dict[str, set] = {name: set() for name in unknowns}
 
-    def note(name: str) -> Lookup:
+    def note(name: str, x: jax.Array) -> Lookup:
         def lookup(key: Key):
             asked[name].add(key)
-            return jnp.asarray(1.0, jnp.float64)
+            return x[0]  # any number will do
 
         return lookup
 
     def run(x):
-        fields = {name: Field(name, domain, note(name)) for name in unknowns}
+        fields = {name: Field(name, domain, note(name, x)) for name in unknowns}
         result = signature(fields | {axis: x[i] for i, axis in enumerate(domain.axes)})
         return result.value if isinstance(result, Field) else result
 

@@ -5,16 +5,17 @@ the loss (eq. 5) weighs the mean squares of their residuals. Names of conditions
 them. Everything that can be wrong about a statement is found here, before any work is done.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dsgnar.constraints import Hard, constrain
+from dsgnar.constraints import Hard, check_rates, constrain
 from dsgnar.domain import Boundary, Box, Face, Initial, Interior, Part, Points
 from dsgnar.fields import Field, Requests, Signature, evaluate, requirements
 from dsgnar.precision import x64
@@ -81,9 +82,11 @@ class Problem:
     hard: Mapping[str, Hard] = field(default_factory=dict)
 
     def __post_init__(self):
-        object.__setattr__(self, "unknowns", tuple(self.unknowns))
-        object.__setattr__(self, "periodic", tuple(self.periodic))
+        for names in ("unknowns", "periodic"):  # one name alone will do
+            given = getattr(self, names)
+            object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
         self._check_names()
+        object.__setattr__(self, "hard", {name: self._resolve_hard(name, hard) for name, hard in self.hard.items()})
         conditions = {name: self._resolve(name, condition) for name, condition in self.conditions.items()}
         object.__setattr__(self, "conditions", conditions)
         self._check_residuals()
@@ -125,8 +128,8 @@ class Problem:
         for name, hard in self.hard.items():
             if name not in self.unknowns:
                 raise ValueError(f"hard constraint on {name!r}: the unknowns are {', '.join(self.unknowns)}")
-            for part in hard.on:
-                self._check_part(f"the hard constraint on {name!r}", part)
+            if not isinstance(hard, Hard):
+                raise TypeError(f"hard constraint on {name!r}: expected Hard(value, on=...), got {hard!r}")
 
     def _check_part(self, what: str, part: Part) -> Part:
         """The part with its faces spelt out; a face of a periodic axis is an error."""
@@ -148,6 +151,9 @@ class Problem:
             raise ValueError(f"{what}: axis {axis!r} is periodic and has no boundary; drop the condition or `periodic`")
         return Boundary(faces)
 
+    def _resolve_hard(self, name: str, hard: Hard) -> Hard:
+        return replace(hard, on=tuple(self._check_part(f"the hard constraint on {name!r}", part) for part in hard.on))
+
     def _resolve(self, name: str, condition: Condition) -> Condition:
         what = f"condition {name!r}"
         if not isinstance(condition, Condition):
@@ -156,9 +162,13 @@ class Problem:
             )
         if condition.points is not None and condition.points < 1:
             raise ValueError(f"{what}: it has no points (points={condition.points}); give it at least one")
-        if condition.weight is not None and not condition.weight > 0:
-            raise ValueError(f"{what}: its weight must be positive, not {condition.weight}")
-        return replace(condition, part=self._check_part(what, condition.part))
+        if condition.weight is not None and not 0 < condition.weight < math.inf:
+            raise ValueError(f"{what}: its weight must be positive and finite, not {condition.weight}")
+        if condition.sampling not in (None, *get_args(Sampling)):
+            known = ", ".join(map(repr, get_args(Sampling)))
+            raise ValueError(f"{what}: sampling must be one of {known}, not {condition.sampling!r}")
+        near = (condition.near,) if isinstance(condition.near, Near) else tuple(condition.near)
+        return replace(condition, part=self._check_part(what, condition.part), near=near)
 
     def _signature(self, name: str, condition: Condition) -> Signature:
         return Signature.of(condition.residual, self.names, f"condition {name!r}")
@@ -175,6 +185,9 @@ class Problem:
             raise TypeError(
                 f"{what}: its residual could not be evaluated, or did not return an array: {error}"
             ) from error
+        except Exception as error:
+            error.add_note(f"{what}: this happened in its residual")
+            raise
         if shape is None or not isinstance(shape, jax.ShapeDtypeStruct):
             raise TypeError(f"{what}: its residual returned {shape!r}, not a number; is a `return` missing?")
         if shape.shape != ():
@@ -189,26 +202,46 @@ class Problem:
     @x64
     def _check_residuals(self) -> None:
         """Evaluate every residual on smooth stand-ins for the unknowns: it must be finite, and not decided beforehand."""
-        first, second = (self.constrained(_stand_in(self, k)) for k in (0, 1))
+        first, second, small = (self.constrained(_stand_in(self, *k)) for k in ((0, 1.0), (1, 1.0), (2, 0.4)))
         for name, condition in self.conditions.items():
-            points = sample(condition.part, self.domain, 64, generator(0, "check", name), near=condition.near)
-            x = jnp.asarray(points)
-            one, two = (np.asarray(jax.vmap(lambda p, u=u, n=name: self.residual(n, u, p))(x)) for u in (first, second))
-            if not np.isfinite(one).any():
+            points = self._some_points(name, condition)
+            one = self._try(name, first, points)
+            dead = ~np.isfinite(one)
+            if dead.any():  # sqrt(1 - u^2), say, is finite for small values
+                dead &= ~np.isfinite(self._try(name, small, points))
+            if dead.any():
+                where = ", ".join(f"{axis}={v:.3g}" for axis, v in zip(self.domain.axes, points[dead][0], strict=True))
                 raise ValueError(
-                    f"condition {name!r}: its residual is not finite at any point, for instance {points[0]}"
+                    f"condition {name!r}: its residual is NaN or infinite at {dead.sum()} of {dead.size} points, for "
+                    f"instance {where}; look for a division by zero, or the root or logarithm of a negative number"
                 )
-            if self.hard and np.allclose(one, two, rtol=1e-9, atol=1e-12):
-                size = np.abs(one).max()
-                verdict = f"contradicts it by up to {size:.2g}" if size > 1e-8 else "holds already"
-                raise ValueError(
-                    f"condition {name!r} on {condition.part.describe()} is decided by a hard constraint and {verdict}; "
-                    "remove the condition, or correct or remove the hard constraint"
-                )
+            if self.hard:
+                self._check_decided(name, condition, one, self._try(name, second, points))
+        check_rates(self.domain, self.unknowns, dict(self.hard))
+
+    def _some_points(self, name: str, condition: Condition) -> np.ndarray:
+        try:
+            return sample(condition.part, self.domain, 64, generator(0, "check", name), near=condition.near)
+        except ValueError as error:
+            raise ValueError(f"condition {name!r}: {error}") from None
+
+    def _try(self, name: str, u: Callable, points: np.ndarray) -> np.ndarray:
+        return np.asarray(jax.jit(jax.vmap(lambda x: self.residual(name, u, x)))(points))
+
+    def _check_decided(self, name: str, condition: Condition, one: np.ndarray, two: np.ndarray) -> None:
+        """Where a residual is the same for all networks, a hard constraint has settled it, one way or the other."""
+        decided = np.isclose(one, two, rtol=1e-12, atol=1e-14)
+        size = np.abs(one[decided]).max(initial=0.0)
+        if size > 1e-8 or decided.all():
+            verdict = f"contradicts it by up to {size:.2g}" if size > 1e-8 else "holds already"
+            raise ValueError(
+                f"condition {name!r} on {condition.part.describe()} is decided by a hard constraint and {verdict}; "
+                "remove the condition, or correct or remove the hard constraint"
+            )
 
 
-def _stand_in(problem: Problem, which: int) -> Callable:
-    """A smooth positive function in place of the unknowns, for checks only; periodic where the problem is."""
+def _stand_in(problem: Problem, which: int, size: float) -> Callable:
+    """A smooth positive function, 1 to 2 times `size`, in place of the unknowns; periodic where the problem is."""
     rng = generator(which, "stand-in")
     shape = (len(problem.unknowns), problem.domain.dimension)
     wave, phase = rng.uniform(0.5, 1.5, shape), rng.uniform(0.0, 6.0, shape)
@@ -217,6 +250,6 @@ def _stand_in(problem: Problem, which: int) -> Callable:
     scale = np.where(periodic, 2 * np.pi, wave)
 
     def function(x):
-        return 1.5 + 0.5 * jnp.mean(jnp.cos(scale * (x - lower) / (upper - lower) + phase), axis=1)
+        return 1.5 * size + 0.5 * size * jnp.mean(jnp.cos(scale * (x - lower) / (upper - lower) + phase), axis=1)
 
     return function

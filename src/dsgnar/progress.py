@@ -1,7 +1,6 @@
 """Live progress of a run in a terminal; plain lines where there is none."""
 
 import math
-import sys
 
 from rich.console import Console
 from rich.live import Live
@@ -80,7 +79,3 @@ class Progress:
 def _last(history: list[Record], name: str):
     return next((getattr(r, name) for r in reversed(history) if getattr(r, name) is not None), None)
 
-
-def automatic() -> bool:
-    """Whether a progress display makes sense when nobody has said: somebody watches the terminal."""
-    return sys.stderr.isatty()

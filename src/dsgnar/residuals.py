@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dsgnar.fields import Mode, supports_taylor
+from dsgnar.networks import check_network
 from dsgnar.parameters import Parameters
 from dsgnar.precision import x64
 from dsgnar.problem import Problem
@@ -37,12 +38,15 @@ class Residuals:
     batch: int = BATCH
 
     @classmethod
+    @x64
     def of(cls, problem: Problem, network: Callable, mode: Mode | None = None) -> tuple["Residuals", jax.Array]:
         """Residuals for `network`, and its parameters. Taylor mode is used wherever the network allows it."""
         parameters, theta = Parameters.of(network)
+        dimension = problem.domain.dimension
+        check_network(network, dimension, len(problem.unknowns), theta.dtype)
         if mode is None:
             whole = problem.constrained(network)
-            mode = "taylor" if supports_taylor(whole, problem.domain.dimension, theta.dtype) else "nested"
+            mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
         return cls(problem, parameters, mode), theta
 
     def network(self, theta: jax.Array) -> Callable:
@@ -55,8 +59,8 @@ class Residuals:
     @x64
     def vector(self, name: str, theta: jax.Array, points: np.ndarray) -> np.ndarray:
         """The residuals of one condition at points (n, d)."""
-        batches, count = self._batched(points, theta.dtype)
-        return np.asarray(self._vector(name)(theta, batches)).reshape(-1)[:count]
+        batches, count = self._batched(name, points, theta.dtype)
+        return np.asarray(self._vectors[name](theta, batches)).reshape(-1)[:count]
 
     @x64
     def mean_squares(self, theta: jax.Array, points: PointSets) -> np.ndarray:
@@ -69,7 +73,7 @@ class Residuals:
 
     def device_points(self, points: PointSets, dtype) -> tuple:
         """Points as the kernel wants them: for each condition batches (k, b, d) and how many are real."""
-        return tuple(self._batched(points[name], dtype) for name in self.problem.conditions)
+        return tuple(self._batched(name, points[name], dtype) for name in self.problem.conditions)
 
     @cached_property
     def kernel(self) -> Callable:
@@ -94,13 +98,19 @@ class Residuals:
         real = start + jnp.arange(batch.shape[0]) < count
         return jnp.sum(jnp.where(real, values.astype(jnp.float64) ** 2, 0.0))
 
-    def _vector(self, name: str) -> Callable:
-        return jax.jit(lambda theta, batches: jax.lax.map(jax.vmap(partial(self.at_point, name, theta)), batches))
+    @cached_property
+    def _vectors(self) -> dict[str, Callable]:
+        """Compiled, by condition: residuals from `theta` and batched points."""
 
-    def _batched(self, points: np.ndarray, dtype) -> tuple[jax.Array, int]:
+        def vector(name: str, theta: jax.Array, batches: jax.Array) -> jax.Array:
+            return jax.lax.map(jax.vmap(partial(self.at_point, name, theta)), batches)
+
+        return {name: jax.jit(partial(vector, name)) for name in self.problem.conditions}
+
+    def _batched(self, name: str, points: np.ndarray, dtype) -> tuple[jax.Array, int]:
         count = len(points)
         if not count:
-            raise ValueError("a condition has no points to evaluate its residual at")
+            raise ValueError(f"condition {name!r} has no points to evaluate its residual at; give it at least one")
         size = min(self.batch, count)
         padding = -count % size
         padded = np.concatenate([points, np.broadcast_to(points[:1], (padding, points.shape[1]))])

@@ -31,6 +31,8 @@ class Near:
     share: float = 0.5
 
     def __post_init__(self):
+        if not self.faces or any(len(face) != 2 or face[1] not in ("lower", "upper") for face in self.faces):
+            raise ValueError(f"Near: faces are ((axis, 'lower' or 'upper'), ..), not {self.faces!r}")
         if not 0 < self.width < 1:
             raise ValueError(f"Near: the width {self.width} must lie between 0 and 1 (a fraction of the domain)")
         if not 0 < self.share < 1:
@@ -88,18 +90,23 @@ def held_out(
 ) -> np.ndarray:
     """Random points of a part none of which is a training point, also after rounding to `dtype`.
 
-    A part that consists of given points has no others: those are returned.
+    A part that consists of single points (given ones, or the ends of a line) has no others: those are returned.
     """
-    if isinstance(part, Points):
-        return part.table(domain)
-    taken = {row.tobytes() for row in training.astype(dtype)}
     points = sample(part, domain, count, rng, near=near)
+    if isinstance(part, Points) or all(len(fixed) == domain.dimension for fixed in part.fixed(domain)):
+        return points
+    taken = set(_rounded(training, dtype))
     for _ in range(100):
-        clash = np.array([row.tobytes() in taken for row in points.astype(dtype)])
+        clash = np.array([row in taken for row in _rounded(points, dtype)])
         if not clash.any():
             return points
         points[clash] = sample(part, domain, int(clash.sum()), rng)
     raise ValueError(f"{part.describe()} has too few points in this precision to hold some out")
+
+
+def _rounded(points: np.ndarray, dtype) -> list[bytes]:
+    """Points as they look in `dtype`; adding zero makes -0 and 0 the same."""
+    return [row.tobytes() for row in points.astype(dtype) + dtype(0)]
 
 
 def _on_pieces(part: Part, domain: Box, count: int, rng, method: Sampling, shrunk: dict) -> np.ndarray:

@@ -30,7 +30,7 @@ from dsgnar.solution import Outcome, Record, Solution
 from dsgnar.stages import Plan, StopReason, schedule
 
 HELD_OUT = 2048  # held-out points of each condition
-GAP_EVERY = 5  # iterations between looks at the held-out residuals in stage 1; in stage 2 every iteration
+LOOK_EVERY = 5  # iterations between looks at the error, and at held-out residuals where points stay the same
 
 
 class Observer(Protocol):
@@ -60,7 +60,7 @@ def solve(
     """Solve a problem.
 
     `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
-    unknowns. All other options are fields of `Settings`: `precision`, `seed`, `method`, `sketch`, `points`, `max_iterations`, ...
+    unknowns. All other options are fields of `Settings`: `precision`, `seed`, `method`, `sketch`, `points` and others.
     With a `reference` the error is followed along the way. Ctrl-C ends the run after the current iteration.
     """
     settings = dataclasses.replace(settings or Settings(), **_known(options))
@@ -135,12 +135,12 @@ class Run:
 
     # --- points -------------------------------------------------------------------------------------------------------
 
-    def points(self, count: int) -> PointSets:
-        """Training points: `count` for interior conditions, half of it for others, unless a condition has its own."""
-        out = {}
+    def points(self) -> PointSets:
+        """The plan's training points: so many for interior conditions, half for others, unless a condition has its own."""
+        count, out = self.plan.points, {}
         for name, condition in self.problem.conditions.items():
             number = condition.points or (count if isinstance(condition.part, Interior) else max(1, count // 2))
-            rng = generator(self.settings.seed, "points", name, count)
+            rng = generator(self.settings.seed, "points", name, count, self.plan.draw)
             out[name] = sample(
                 condition.part, self.problem.domain, number, rng, condition.sampling or "uniform", condition.near
             )
@@ -148,17 +148,17 @@ class Run:
 
     def active(self) -> Active:
         """The points in force, on the device."""
-        key = (self.plan.points, self.plan.precision)
+        key = (self.plan.points, self.plan.draw, self.plan.precision)
         if self._active is None or self._active[0] != key:
-            self._active = key, Active.of(self.residuals, self.points(self.plan.points), DTYPES[self.plan.precision])
+            self._active = key, Active.of(self.residuals, self.points(), DTYPES[self.plan.precision])
             self.state = dataclasses.replace(self.state, mean_squares=None)
         return self._active[1]
 
     def held_out(self) -> tuple:
-        """Held-out points on the device, never training points."""
-        key = (self.plan.points, self.plan.precision)
+        """Held-out points on the device, none of which is a training point in force."""
+        key = (self.plan.points, self.plan.draw, self.plan.precision)
         if self._held_out is None or self._held_out[0] != key:
-            dtype, training, out = DTYPES[self.plan.precision], self.points(self.plan.points), {}
+            dtype, training, out = DTYPES[self.plan.precision], self.points(), {}
             for name, condition in self.problem.conditions.items():
                 rng = generator(self.settings.seed, "held-out", name)
                 out[name] = held_out(
@@ -187,21 +187,29 @@ class Run:
         return solution
 
     def _iteration(self) -> StopReason | None:
-        plan, active = self.plan, self.active()
+        plan, before = self.plan, self.state.loss
+        active = self.active()
         self._compile(active)
+        extra, gap = self._new_points(active, before)
         state, step = self.optimiser.iterate(self.state, active, self.schedule.target(plan))
-        look = plan.stage == 2 or state.iteration % GAP_EVERY == 0
-        held = self._held_out_loss(state) if look else None
+        step = dataclasses.replace(step, evaluations=step.evaluations + extra)
         self.clock.lap("solve")
-        gap = held / state.loss if held is not None and state.loss > 0 else None
         self.plan, self.state, stop = self.schedule.after(plan, state, step, gap)
         if self.plan.precision != plan.precision:
             self.state = dataclasses.replace(
                 self.state, theta=self.state.theta.astype(DTYPES[self.plan.precision]), mean_squares=None
             )
-        self._record(plan, active, state, step, held)
+        self._record(plan, active, state, step)
         self.clock.lap(None)
         return stop or self._limits()
+
+    def _new_points(self, active: Active, before: float) -> tuple[int, float | None]:
+        """Evaluate the loss at newly drawn points; how many evaluations that took, and its ratio to the loss before."""
+        if self.state.mean_squares is not None:
+            return 0, None
+        mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(self.state.theta), active.batched))
+        self.state = dataclasses.replace(self.state, mean_squares=mean_squares)
+        return 1, self.state.loss / before if before > 0 else None
 
     def _limits(self) -> StopReason | None:
         if self.stop_requested:
@@ -227,12 +235,13 @@ class Run:
         jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
         self.clock.lap("compile")
 
-    def _held_out_loss(self, state: State) -> float:
-        mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(state.theta), self.held_out()))
-        return weighted_loss(mean_squares, state.weights)
-
-    def _record(self, plan: Plan, active: Active, state: State, step: Step, held: float | None) -> None:
+    def _record(self, plan: Plan, active: Active, state: State, step: Step) -> None:
         assert state.mean_squares is not None
+        look = state.iteration % LOOK_EVERY == 0
+        held = None
+        if look:
+            mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(state.theta), self.held_out()))
+            held = weighted_loss(mean_squares, state.weights)
         record = Record(
             iteration=state.iteration,
             stage=plan.stage,
@@ -249,7 +258,7 @@ class Run:
             evaluations=step.evaluations,
             seconds=self.clock.solve,
             held_out=held,
-            error=self._error() if state.iteration % GAP_EVERY == 0 else None,
+            error=self._error() if look else None,
         )
         self.history.append(record)
         for observer in self.observers:
@@ -273,7 +282,7 @@ class Run:
             stop=stop,
             seconds={"solve": self.clock.solve, "compile": self.clock.compile},
             held_out=dict(zip(self.problem.conditions, map(float, held), strict=True)),
-            points={name: len(p) for name, p in self.points(self.plan.points).items()},
+            points={name: len(p) for name, p in self.points().items()},
             relative_l2=self._error(),
         )
         return Solution(self.problem, self.architecture, self.residuals, np.asarray(self.state.theta), outcome)

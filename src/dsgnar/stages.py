@@ -2,12 +2,14 @@
 
 Stage 1 seeks a region where little regularisation is needed: with a small target ratio lambda falls over many orders of
 magnitude. Once log lambda rises again over a window (a line fitted to it has a positive slope and correlation), stage 2
-raises the target and descends. Two rules go beyond the paper:
+raises the target and descends. Three rules go beyond the paper:
 
   retreat   A switch that comes too early shows: the radius collapses although stage 2 has gained little. Stage 1 is then
             taken up again from where it was.
-  points    The residuals on held-out points stay close to those on the training points while there are enough of them. When
-            the gap opens the network is fitting the points and not the equation, and the points are doubled.
+  precision A double-precision run stays in single until lambda is so small that single no longer resolves the model.
+  points    Points are drawn anew in every iteration, so the network cannot fit the points instead of the equation, and few of
+            them do. The loss at the new points over the loss at those just trained on shows whether a step holds beyond its
+            points; when this gap opens, or stage 2 comes to a stop, there are too few: more points.
 """
 
 import enum
@@ -18,6 +20,9 @@ import numpy as np
 
 from dsgnar.config import Settings
 from dsgnar.optimiser import State, Step
+
+GAPS = 3  # how many gaps are averaged (geometrically): single ones are noisy
+GROWTH = 4  # by which points are multiplied: few sizes, since every size is compiled once
 
 
 class StopReason(enum.Enum):
@@ -52,11 +57,14 @@ class Plan:
 
     precision: str
     points: int  # interior points of each condition
+    draw: int = 0  # which draw of them
+    gaps: tuple[float, ...] = ()  # loss at new points over loss at those just trained on, the last few
     stage: int = 1
     lams: tuple[float, ...] = ()  # of this stage so far
-    losses: tuple[float, ...] = ()  # of this stage so far
+    losses: tuple[float, ...] = ()  # of this stage so far, with the points in force
     retreats: int = 0
-    radius_at_switch: float = 1.0
+    radius_at_switch: float = 1.0  # where stage 2 began
+    loss_at_switch: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,8 @@ class Schedule:
 
     settings: Settings
     switch: Rising
-    gap: float | None  # held-out over training loss above which points are doubled; None: never
+    fresh: bool  # new points in every iteration
+    gap: float  # loss at new points over loss at those just trained on, above which points are added
     retreats: int  # how often stage 1 may be taken up again
     stall: int | None  # stage 2 stops when the loss has not halved within so many iterations; None: never
 
@@ -103,20 +112,40 @@ class Schedule:
     def after(self, plan: Plan, state: State, step: Step, gap: float | None) -> tuple[Plan, State, StopReason | None]:
         """Plan and state for the next iteration, or why there is none."""
         plan = replace(plan, lams=(*plan.lams, step.lam), losses=(*plan.losses, step.loss))
+        if self.fresh:
+            plan = replace(plan, draw=plan.draw + 1, gaps=plan.gaps if gap is None else (*plan.gaps[1 - GAPS :], gap))
         stop = self._stop(plan, state, step)
         if stop is not None:
-            if plan.stage == 2 and plan.retreats < self.retreats and self._came_too_early(plan):
-                again = replace(plan, stage=1, lams=(), losses=(), retreats=plan.retreats + 1)
-                return again, replace(state, radius=plan.radius_at_switch, failures=0), None
-            return plan, state, stop
+            return self._instead_of_stopping(plan, state, stop)
         if plan.stage == 1 and self.switch(plan.lams):
-            plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius)
-        if plan.precision != self.settings.precision and state.iteration >= self.settings.warm_up:
+            plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
+        if plan.precision != self.settings.precision and self._needs_double(state, step):
             plan = replace(plan, precision=self.settings.precision)
-        limit = self.settings.max_points or plan.points
-        if gap is not None and self.gap is not None and gap > self.gap and plan.points < limit:
-            plan = replace(plan, points=min(2 * plan.points, limit))
+        if len(plan.gaps) == GAPS and math.prod(plan.gaps) > self.gap**GAPS and self._can_grow(plan):
+            plan = self._grown(plan)
         return plan, state, None
+
+    def _instead_of_stopping(self, plan: Plan, state: State, stop: StopReason):
+        """A stage 2 that came too early goes back to stage 1; one that ran out of points gets more of them."""
+        if plan.stage == 2 and stop.converged and plan.retreats < self.retreats and self._came_too_early(plan):
+            again = replace(plan, stage=1, lams=(), losses=(), retreats=plan.retreats + 1)
+            return again, replace(state, radius=plan.radius_at_switch, failures=0), None
+        if plan.stage == 2 and stop.converged and self.fresh and self._can_grow(plan):
+            assert self.settings.minimum_radius is not None
+            wide = max(state.radius, 30 * self.settings.minimum_radius)
+            return replace(self._grown(plan), losses=()), replace(state, radius=wide, failures=0), None
+        return plan, state, stop
+
+    def _needs_double(self, state: State, step: Step) -> bool:
+        """The warm-up is over, and regularisation is so small that single precision no longer resolves the model."""
+        above = self.settings.single_above
+        return state.iteration >= self.settings.warm_up and (above is None or not step.lam > above or not step.accepted)
+
+    def _can_grow(self, plan: Plan) -> bool:
+        return plan.points < (self.settings.max_points or plan.points)
+
+    def _grown(self, plan: Plan) -> Plan:
+        return replace(plan, points=min(GROWTH * plan.points, self.settings.max_points or plan.points), gaps=())
 
     def _stop(self, plan: Plan, state: State, step: Step) -> StopReason | None:
         assert self.settings.minimum_radius is not None
@@ -130,7 +159,7 @@ class Schedule:
         return None
 
     def _came_too_early(self, plan: Plan) -> bool:
-        return plan.losses[-1] > self.GAIN * plan.losses[0]
+        return plan.losses[-1] > self.GAIN * plan.loss_at_switch
 
 
 def schedule(settings: Settings) -> Schedule:
@@ -138,5 +167,5 @@ def schedule(settings: Settings) -> Schedule:
     assert settings.wait is not None and settings.window is not None
     switch = Rising(settings.wait, settings.window)
     if settings.method == "paper":
-        return Schedule(settings, switch, gap=None, retreats=0, stall=None)
-    return Schedule(settings, switch, gap=1.5, retreats=2, stall=12)
+        return Schedule(settings, switch, fresh=False, gap=math.inf, retreats=0, stall=None)
+    return Schedule(settings, switch, fresh=True, gap=1.3, retreats=2, stall=12)

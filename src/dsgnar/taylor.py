@@ -21,14 +21,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import Literal
+from jax.core import Tracer
+from jax.extend.core import ClosedJaxpr, Literal
 
 MultiIndex = tuple[int, ...]
 LAPLACIAN = "laplacian"
@@ -115,20 +116,22 @@ def _interpret(jaxpr, consts, jets: list[Jet], tr: Truncation) -> list[Jet]:
 
 def _apply(eqn, inputs: list[Jet], tr: Truncation) -> list[Jet]:
     name = eqn.primitive.name
-    inner = next((eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params), None)
-    if inner is not None and name in _CALLS:
-        jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
+    flat = all(len(jet) == 1 for jet in inputs)
+    bind = partial(_call, eqn)
+    if name in _CALLS and not flat:
+        inner = next(eqn.params[k] for k in ("jaxpr", "call_jaxpr", "fun_jaxpr") if k in eqn.params)
+        jaxpr, consts = (inner.jaxpr, inner.consts) if isinstance(inner, ClosedJaxpr) else (inner, [])
         return _interpret(jaxpr, consts, inputs, tr)
-
-    def bind(*values):
-        return eqn.primitive.bind(*values, **eqn.params)
-
-    if all(len(jet) == 1 for jet in inputs) or name in _FLAT:
+    if name == "custom_jvp_call" and not flat:
+        return _along_polynomials(bind, inputs, tr)
+    if flat or name in _FLAT or not any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in eqn.outvars):
         out = bind(*(jet[tr.zero] for jet in inputs))
         return [{tr.zero: v} for v in (out if eqn.primitive.multiple_results else [out])]
     if name in _LINEAR:  # in the first operand; the others are indices or constants
-        rest = [jet[tr.zero] for jet in inputs[1:]]
-        return [_each(inputs[0], lambda v: bind(v, *rest))]
+        return [_each(inputs[0], bind, *(jet[tr.zero] for jet in inputs[1:]))]
+    if name == "split":
+        pieces = {a: bind(c) for a, c in inputs[0].items()}
+        return [{a: piece[k] for a, piece in pieces.items()} for k in range(len(eqn.outvars))]
     if name in _ELEMENTWISE:
         return [_compose(inputs[0], _ELEMENTWISE[name](inputs[0][tr.zero], tr.order, eqn.params), tr)]
     if name in _RULES:
@@ -138,17 +141,26 @@ def _apply(eqn, inputs: list[Jet], tr: Truncation) -> list[Jet]:
     raise UnsupportedPrimitive(f"no Taylor rule for the operation '{name}'")
 
 
-def _each(jet: Jet, linear: Callable) -> Jet:
-    """A linear map on each coefficient. Constant coefficients are worked out now, so that zeros can be dropped."""
+def _call(eqn, *values):
+    """The operation itself, on values."""
+    found = eqn.primitive.get_bind_params(eqn.params)  # before JAX 0.10 with inner functions apart
+    functions, params = found if isinstance(found, tuple) else ((), found)
+    return eqn.primitive.bind(*functions, *values, **params)
+
+
+def _each(jet: Jet, linear: Callable, *others) -> Jet:
+    """`linear(coefficient, *others)` for each coefficient. What is constant is worked out now, so that zeros can be dropped;
+    not so if one of the others is only known when the compiled program runs (a parameter of the network)."""
+    known = not any(isinstance(other, Tracer) for other in others)
     out: Jet = {}
     for key, v in jet.items():
-        if isinstance(v, np.ndarray):
+        if known and isinstance(v, np.ndarray):
             with jax.ensure_compile_time_eval():
-                folded = np.asarray(linear(v))
+                folded = np.asarray(linear(v, *others))
             if folded.any():
                 out[key] = folded
         else:
-            out[key] = linear(v)
+            out[key] = linear(v, *others)
     return out
 
 
@@ -180,6 +192,44 @@ def _compose(v: Jet, derivatives: list, tr: Truncation) -> Jet:
     return out
 
 
+def _along_polynomials(function: Callable, inputs: list[Jet], tr: Truncation) -> list[Jet]:
+    """Any function, by nested differentiation of `e -> function(sum_a v_a e^a)` at 0.
+
+    For functions with their own rule of differentiation (softplus, sinc), whose body can be put together from pieces that
+    only the rule joins smoothly.
+    """
+    present = {i for jet in inputs for a in jet if a != LAPLACIAN for i, n in enumerate(a) if n}
+    origin = jnp.zeros(tr.dimension, next(jet[tr.zero].dtype for jet in inputs if len(jet) > 1))
+
+    def path(e):
+        monomials: dict[Key, Any] = {
+            a: math.prod([e[i] ** n for i, n in enumerate(a) if n]) for a in (tr.zero, *tr.indices)
+        }
+        return function(*(sum(c * monomials[a] for a, c in jet.items() if a != LAPLACIAN) for jet in inputs))
+
+    def bowl(e):  # the sum of its second derivatives is the Laplacian: all of L(v) is given to one axis
+        keys = {unit: e[i] for unit, i in zip(tr.gradient, tr.laplacian, strict=True)}
+        keys |= {tr.zero: 1, LAPLACIAN: e[tr.laplacian[0]] ** 2 / 2}
+        return function(*(sum(c * keys[a] for a, c in jet.items() if a in keys) for jet in inputs))
+
+    def derivative(f, a):
+        for i, n in enumerate(a):
+            for _ in range(n):
+                f = _slope(f, np.eye(tr.dimension, dtype=origin.dtype)[i])
+        return f(origin)
+
+    outs: list[Jet] = [{tr.zero: v} for v in function(*(jet[tr.zero] for jet in inputs))]
+    for a in tr.indices:
+        if {i for i, n in enumerate(a) if n} <= present:
+            for out, v in zip(outs, derivative(path, a), strict=True):
+                out[a] = v / math.prod(map(math.factorial, a))
+    if tr.laplacian:
+        seconds = [derivative(bowl, Truncation.unit(tr.dimension, i, 2)) for i in tr.laplacian]
+        for k, out in enumerate(outs):
+            out[LAPLACIAN] = sum(second[k] for second in seconds)
+    return outs
+
+
 # --- derivatives of elementwise functions at a value: [phi, phi', phi'', ..] -------------------------------------------
 
 
@@ -187,13 +237,13 @@ def _nested(phi: Callable, v, order: int) -> list:
     """For any elementwise function, by nested forward differentiation."""
     out, g = [phi(v)], phi
     for _ in range(order):
-        g = _slope(g)
+        g = _slope(g, jnp.ones_like(v))
         out.append(g(v))
     return out
 
 
-def _slope(g: Callable) -> Callable:
-    return lambda v: jax.jvp(g, (v,), (jnp.ones_like(v),))[1]
+def _slope(g: Callable, direction) -> Callable:
+    return lambda v: jax.jvp(g, (v,), (direction,))[1]
 
 
 def _cycle(start: int) -> Callable:
@@ -213,11 +263,13 @@ def _riccati(y, order: int, quadratic: float, linear: float, constant: float) ->
     return out
 
 
-def _power(v, exponent: float, order: int) -> list:
+def _power(v, halves: int, order: int) -> list:
+    """For `v^(halves/2)`: integer powers of `v` or of its root, sooner and more accurate than the general power."""
+    base, step = (v, 2) if halves % 2 == 0 else (jnp.sqrt(v), 1)
     out, factor = [], 1.0
     for k in range(order + 1):
-        out.append(factor * v ** (exponent - k) if factor else jnp.zeros_like(v))
-        factor *= exponent - k
+        out.append(factor * lax.integer_pow(base, (halves - 2 * k) // step))
+        factor *= halves / 2 - k
     return out
 
 
@@ -235,20 +287,22 @@ _ELEMENTWISE: dict[str, Callable] = {
     "exp": lambda v, order, _: [jnp.exp(v)] * (order + 1),
     "tanh": lambda v, order, _: _riccati(jnp.tanh(v), order, -1.0, 0.0, 1.0),
     "logistic": lambda v, order, _: _riccati(jax.nn.sigmoid(v), order, -1.0, 1.0, 0.0),
-    "log": lambda v, order, _: [jnp.log(v)] + (_power(v, -1.0, order - 1) if order else []),
-    "sqrt": lambda v, order, _: _power(v, 0.5, order),
-    "rsqrt": lambda v, order, _: _power(v, -0.5, order),
+    "log": lambda v, order, _: [jnp.log(v)] + (_power(v, -2, order - 1) if order else []),
+    "sqrt": lambda v, order, _: _power(v, 1, order),
+    "rsqrt": lambda v, order, _: _power(v, -1, order),
     "integer_pow": _integer_power,
     "square": lambda v, order, _: _integer_power(v, order, {"y": 2}),
 }
-_SMOOTH = frozenset("sinh cosh tan asin acos atan asinh acosh atanh erf erfc expm1 log1p lgamma digamma".split())
+_SMOOTH = frozenset(
+    "sinh cosh tan asin acos atan asinh acosh atanh erf erfc exp2 expm1 log1p cbrt lgamma digamma".split()
+)
 _FLAT = frozenset(
     "sign floor ceil round gt ge lt le eq ne and or not is_finite argmax argmin iota stop_gradient".split()
 )
-_CALLS = frozenset("pjit jit closed_call core_call remat checkpoint custom_jvp_call custom_vjp_call".split())
+_CALLS = frozenset("pjit jit closed_call core_call remat checkpoint remat2 custom_vjp_call".split())
 _LINEAR = frozenset(
     "neg reshape broadcast_in_dim squeeze transpose slice dynamic_slice gather reduce_sum convert_element_type copy"
-    " rev cumsum expand_dims real imag copy_p reduce_precision".split()
+    " rev cumsum tile expand_dims real imag copy_p reduce_precision".split()
 )
 
 
@@ -276,9 +330,9 @@ def _add(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
 def _multiply(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
     v, w = inputs
     if len(w) == 1:
-        return _each(v, lambda c: bind(c, w[tr.zero]))
+        return _each(v, bind, w[tr.zero])
     if len(v) == 1:
-        return _each(w, lambda c: bind(v[tr.zero], c))
+        return _each(w, lambda c, factor: bind(factor, c), v[tr.zero])
     return _bilinear(bind, v, w, tr)
 
 
@@ -289,7 +343,8 @@ def _contract(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
     matvec = v[tr.zero].ndim == 2 and w[tr.zero].ndim == 1 and eqn.params["dimension_numbers"][1] == ((), ())
     if len(v) == 1 and matvec:
         ((axis,), _), _ = eqn.params["dimension_numbers"]
-        return {a: lax.dot_general(c, v[tr.zero], (((0,), (axis,)), ((), ()))) for a, c in w.items()}
+        options = {key: eqn.params[key] for key in ("precision", "preferred_element_type")}
+        return {a: lax.dot_general(c, v[tr.zero], (((0,), (axis,)), ((), ())), **options) for a, c in w.items()}
     if len(v) == 1:
         return {a: bind(v[tr.zero], c) for a, c in w.items()}
     return _bilinear(bind, v, w, tr)
@@ -298,20 +353,26 @@ def _contract(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
 def _divide(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
     v, w = inputs
     if len(w) == 1:
-        return _each(v, lambda c: bind(c, w[tr.zero]))
-    reciprocal = _compose(w, _power(w[tr.zero], -1.0, tr.order), tr)
+        return _each(v, bind, w[tr.zero])
+    reciprocal = _compose(w, _power(w[tr.zero], -2, tr.order), tr)
     return _bilinear(lambda a, b: a * b, v, reciprocal, tr)
 
 
 def _pow(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
     v, w = inputs
     if len(w) > 1:
-        raise UnsupportedPrimitive("no Taylor rule for a power whose exponent varies; write exp(b * log(a))")
-    factor, derivatives = 1.0, []
-    for k in range(tr.order + 1):
-        derivatives.append(factor * v[tr.zero] ** (w[tr.zero] - k))
-        factor = factor * (w[tr.zero] - k)
+        return _several(bind, inputs, eqn, tr)
+    exponent = jnp.asarray(w[tr.zero], v[tr.zero].dtype)
+    factor, derivatives = jnp.ones_like(exponent), []
+    for k in range(tr.order + 1):  # once the factor is 0, so is the derivative, also where v = 0
+        derivatives.append(factor * v[tr.zero] ** jnp.where(factor == 0, 1, exponent - k))
+        factor = factor * (exponent - k)
     return _compose(v, derivatives, tr)
+
+
+def _several(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
+    """Smooth functions of several operands that are too rare for a rule of their own."""
+    return _along_polynomials(lambda *values: [bind(*values)], inputs, tr)[0]
 
 
 def _concatenate(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
@@ -336,13 +397,18 @@ def _select(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
 
 def _extremum(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
     v, w = inputs
-    first = v[tr.zero] >= w[tr.zero] if eqn.primitive.name == "max" else v[tr.zero] <= w[tr.zero]
-    return {a: jnp.where(first, v.get(a, 0.0), w.get(a, 0.0)) for a in dict.fromkeys((*v, *w))}
+    value = bind(v[tr.zero], w[tr.zero])
+    first, tie = value == v[tr.zero], v[tr.zero] == w[tr.zero]  # at a tie the mean of both, as JAX has it
+
+    def choose(a, b):
+        return jnp.where(tie, (a + b) / 2, jnp.where(first, a, b))
+
+    keys = [a for a in dict.fromkeys((*v, *w)) if a != tr.zero]
+    return {tr.zero: value} | {a: choose(v.get(a, 0.0), w.get(a, 0.0)) for a in keys}
 
 
 def _absolute(bind, inputs: list[Jet], eqn, tr: Truncation) -> Jet:
-    sign = jnp.sign(inputs[0][tr.zero])
-    return {a: sign * c for a, c in inputs[0].items()}
+    return {a: jnp.where(inputs[0][tr.zero] >= 0, c, -c) for a, c in inputs[0].items()}
 
 
 _RULES: dict[str, Callable] = {
@@ -353,6 +419,7 @@ _RULES: dict[str, Callable] = {
     "dot_general": _contract,
     "div": _divide,
     "pow": _pow,
+    "atan2": _several,
     "concatenate": _concatenate,
     "stack": _concatenate,
     "select_n": _select,

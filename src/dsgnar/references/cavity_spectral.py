@@ -12,15 +12,15 @@ polar coordinates about the left one (theta = 0 along the lid, eta = 1 - y) it b
     psi_s = pi eta^2 - 2 x eta - 2 theta r^2,      omega_s = 8 theta - 2 pi,      p_s = 8 nu log r:
 
 a vorticity that depends on the direction and a logarithm in the pressure. The right corner is its mirror image, with the
-pressure's sign changed. What is left over has r^3.74 as its strongest singularity (Moffatt 1964), so that polynomials converge
-fast (as Botella and Peyret 1998 did for a constant lid):
+pressure's sign changed. What is left over has r^3.74 as its strongest singularity (Moffatt 1964), so that polynomials
+converge fast (Botella and Peyret 1998 did the same for a constant lid):
 
     psi = c psi_s (both corners) + lift + sum_ij a_ij b_i(x) b_j(y),
 
 with the cut-off c = h(x) h(eta), h(s) = (1-s)^2 (1+2s), a polynomial `lift` for the rest of the lid's speed, and Shen's
 Legendre basis (1994), b = b' = 0 at both ends and (b_i'', b_j'') = delta_ij. psi_s is biharmonic, so
-`int lap(psi_s) lap(phi)` vanishes exactly and is left out: what remains is smooth enough for Gauss quadrature. Newton's method
-solves for a; the Jacobian is assembled as products of one-dimensional arrays.
+`int lap(psi_s) lap(phi)` vanishes exactly and is left out: what remains is smooth enough for Gauss quadrature. Newton's
+method solves for a; the Jacobian is assembled as products of one-dimensional arrays.
 
 The head P = p - p_s + |u|^2 / 2 follows from the momentum equation, tested with gradients:
 

@@ -1,0 +1,72 @@
+"""The Korteweg-de Vries equation (Appendix C.2 of the paper), periodic in x:
+
+    u_t + eta u u_x + mu^2 u_xxx = 0,     x in [-1, 1],  t in [0, 1],     u(x, 0) = cos(pi x),   eta = 1,  mu = 0.022.
+
+The wave steepens and breaks up into solitons (Zabusky and Kruskal 1965). There is no closed form: the reference is a Fourier
+solution in extended precision, stored with its checks (`references/kdv.py`).
+"""
+
+import jax.numpy as jnp
+
+from dsgnar import references
+from dsgnar.domain import Box
+from dsgnar.networks import Siren
+from dsgnar.problem import Problem, initial, interior
+from dsgnar.problems.base import Benchmark, Preset
+from dsgnar.reference import Reference
+
+NONLINEARITY = 1.0  # eta
+DISPERSION = 0.022  # mu
+
+
+def problem(nonlinearity: float = NONLINEARITY, dispersion: float = DISPERSION) -> Problem:
+    """The equation with its initial value; periodic in x."""
+    return Problem(
+        domain=Box(x=(-1, 1), t=(0, 1)),
+        unknowns=("u",),
+        conditions={
+            "pde": interior(lambda u: u.t + nonlinearity * u * u.x + dispersion**2 * u.xxx, weight=1e-4),
+            "ic": initial(lambda u, x: u - jnp.cos(jnp.pi * x), sampling="even"),
+        },
+        periodic=("x",),
+    )
+
+
+def reference(nonlinearity: float = NONLINEARITY, dispersion: float = DISPERSION) -> Reference:
+    """The solution on a grid of 256 x 128 points: stored for the paper's parameters, else computed (half a minute)."""
+    if (nonlinearity, dispersion) == (NONLINEARITY, DISPERSION):
+        return references.load("kdv").reference()
+    from dsgnar.references.kdv import compute
+
+    return compute(nonlinearity, dispersion).reference()
+
+
+KDV = Benchmark(
+    name="kdv",
+    title="Korteweg-de Vries",
+    equations=(r"u_t + \eta\,u\,u_x + \mu^2\,u_{xxx} = 0", r"u(x, 0) = \cos(\pi x)"),
+    problem=problem,
+    reference=reference,
+    presets={
+        "default": Preset(
+            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300}, intervals=4
+        ),
+        "double": Preset(Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000}, intervals=4),
+        # 5,121 parameters: the frequencies are fixed here, and only here.
+        "paper-single": Preset(
+            Siren(widths=(40,) * 4, train_frequency=False),
+            "single",
+            "the paper's configuration",
+            {"sketch": 3000, "points": 2**15},
+            intervals=4,
+        ),
+        "paper-double": Preset(
+            Siren(widths=(60,) * 4),
+            "double",
+            "the paper's configuration, for a GPU",
+            {"sketch": 4000, "points": 2**15},
+            intervals=4,
+        ),
+    },
+    paper={"single": 9.55e-7, "double": 8.24e-11},
+)

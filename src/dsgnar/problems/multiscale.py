@@ -1,0 +1,106 @@
+"""The multi-scale Poisson equation (Appendix C.5 of the paper), several frequencies at once:
+
+    -lap(u) = f,     (x, y) in [0, 1]^2,     u = 0 on the boundary,
+    f = 2/n sum_w (w pi)^2 sin(w pi x) sin(w pi y),     w in {4, 8, 12, 16}, or {4, 8, 16, 32} in the wide version.
+
+n is the number of wave numbers. The exact solution is u = 1/n sum_w sin(w pi x) sin(w pi y).
+"""
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.domain import Box
+from dsgnar.fields import laplacian
+from dsgnar.networks import MLP, Siren
+from dsgnar.problem import Problem, boundary, interior
+from dsgnar.problems.base import Benchmark, Preset
+from dsgnar.reference import Reference, interior_grid
+from dsgnar.references.spectral import EXTENDED, pi
+
+WAVE_NUMBERS = (4, 8, 12, 16)
+WIDE = (4, 8, 16, 32)
+GRID = 181  # a prime, so that no wave number is in step with the grid
+
+
+def problem(wave_numbers: tuple[int, ...] = WAVE_NUMBERS) -> Problem:
+    """The equation with zero boundary values."""
+
+    def source(x, y):
+        waves = [(w * jnp.pi) ** 2 * jnp.sin(w * jnp.pi * x) * jnp.sin(w * jnp.pi * y) for w in wave_numbers]
+        return 2 / len(wave_numbers) * sum(waves)
+
+    return Problem(
+        domain=Box(x=(0, 1), y=(0, 1)),
+        unknowns=("u",),
+        conditions={
+            "pde": interior(lambda u, x, y: -laplacian(u) - source(x, y), weight=1e-8),
+            "bc": boundary(lambda u: u),
+        },
+    )
+
+
+def exact(x, y, wave_numbers: tuple[int, ...] = WAVE_NUMBERS, xp=np):
+    """The solution, in the precision of `x`; in JAX with `xp=jax.numpy`."""
+    angles = [w * pi(x.dtype) for w in wave_numbers]
+    waves = [xp.sin(a * x) * xp.sin(a * y) for a in angles]
+    return xp.sum(xp.stack(waves), 0) / len(wave_numbers)
+
+
+def reference(wave_numbers: tuple[int, ...] = WAVE_NUMBERS) -> Reference:
+    """The exact solution on a grid of 181 x 181 points."""
+    return Reference.on_grid(
+        {"x": interior_grid(0, 1, GRID), "y": interior_grid(0, 1, GRID)},
+        lambda x, y: {"u": exact(x.astype(EXTENDED), y.astype(EXTENDED), wave_numbers)},
+        accuracy=1e-16,
+        source="closed form, evaluated in extended precision",
+    )
+
+
+_EQUATIONS = (
+    r"-\Delta u = \frac{2}{n} \sum_{w \in W} (w\pi)^2 \sin(w\pi x) \sin(w\pi y)",
+    r"u = 0 \text{ on the boundary}",
+)
+_WIDE_DOUBLE = Preset(Siren(widths=(40,) * 4, modes=4), "double", "double precision on a CPU", {"sketch": 2000})
+
+MULTISCALE = Benchmark(
+    name="multiscale",
+    title="Multi-scale Poisson",
+    equations=(*_EQUATIONS, r"W = \{4, 8, 12, 16\}"),
+    problem=problem,
+    reference=reference,
+    presets={
+        "default": Preset(MLP(widths=(30,) * 4, modes=3), "single", "single precision on a CPU", {"sketch": 1200}),
+        "double": Preset(Siren(widths=(40,) * 4, modes=3), "double", "double precision on a CPU", {"sketch": 2000}),
+        "paper-single": Preset(
+            MLP(widths=(30,) * 4, modes=3), "single", "the paper's configuration", {"sketch": 1200, "points": 2**15}
+        ),
+        "paper-double": Preset(
+            Siren(widths=(60,) * 4, modes=3),
+            "double",
+            "the paper's configuration, for a GPU",
+            {"sketch": 4000, "points": 2**15},
+        ),
+    },
+    paper={"single": 4.83e-7, "double": 4.46e-14},
+)
+
+MULTISCALE_WIDE = Benchmark(
+    name="multiscale-wide",
+    title="Multi-scale Poisson, wide",
+    equations=(*_EQUATIONS, r"W = \{4, 8, 16, 32\}"),
+    problem=partial(problem, wave_numbers=WIDE),
+    reference=partial(reference, wave_numbers=WIDE),
+    presets={
+        "default": _WIDE_DOUBLE,
+        "double": _WIDE_DOUBLE,
+        "paper-double": Preset(
+            Siren(widths=(60,) * 4, modes=4),
+            "double",
+            "the paper's configuration, for a GPU",
+            {"sketch": 4000, "points": 2**15},
+        ),
+    },
+    paper={"double": 1.78e-11},
+)

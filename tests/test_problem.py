@@ -1,0 +1,402 @@
+"""Statements of problems: what they mean, and that whatever is wrong with one is said at once, with its place."""
+
+import math
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dsgnar.constraints import Hard, constrain
+from dsgnar.domain import Boundary, Box, Initial, Interior, Points
+from dsgnar.fields import laplacian
+from dsgnar.networks import MLP, Inputs
+from dsgnar.problem import Problem, at, boundary, initial, interior
+from dsgnar.residuals import Residuals
+from dsgnar.sampling import Near, generator, sample
+
+LINE = Box(x=(-1, 1), t=(0, 2))
+PLANE = Box(x=(0, 1), y=(0, 2), t=(0, 1))
+heat = interior(lambda u: u.t - u.xx)
+
+
+def state(domain=LINE, unknowns=("u",), **options):
+    """A problem with one condition called `condition` unless others are given."""
+    conditions = options.pop("conditions", None) or {"condition": options.pop("condition")}
+    return Problem(domain, unknowns, conditions, **options)
+
+
+# Bad input: each error names the condition, axis or shape
+
+
+def returns_nothing(u):
+    u.x  # noqa: B018
+
+
+class Pair:
+    """Something that is no array."""
+
+
+@pytest.mark.parametrize(
+    ("condition", "error", "message"),
+    [
+        # wrong shape, NaN, or no array
+        (interior(lambda u: jnp.stack([u.x, u.t])), ValueError, r"its residual returned shape \(2,\), expected one number"),
+        (interior(lambda u: jnp.ones((1,)) * u), ValueError, r"its residual returned shape \(1,\)"),
+        (interior(lambda u: u.x * math.nan), ValueError, "its residual is NaN or infinite at 64 of 64 points"),
+        (interior(lambda u, x: u - jnp.sqrt(x)), ValueError, r"NaN or infinite at \d+ of 64 points, for instance x=-0"),
+        (initial(lambda u, t: u / t), ValueError, r"NaN or infinite at 64 of 64 points, for instance x=.*, t=0; look"),
+        (interior(lambda u: "zero"), TypeError, "its residual could not be evaluated, or did not return an array"),
+        (interior(returns_nothing), TypeError, "its residual returned None, not a number; is a `return` missing"),
+        (interior(lambda u: (u.x, u.t)), TypeError, "not a number"),
+        (interior(lambda u: {"pde": u.x}), TypeError, "not a number"),
+        (interior(lambda u: Pair()), TypeError, "did not return an array"),
+        (interior(lambda u: u > 0), TypeError, "its residual returned bool, expected real floating-point numbers"),
+        (interior(lambda u: 0), TypeError, "its residual returned int"),
+        (interior(lambda u: 1j * u.x), TypeError, "its residual returned complex128"),
+        (interior(lambda u: u.x if u > 0 else u.t), TypeError, "its residual could not be evaluated"),
+        # axes and unknowns that do not exist
+        (interior(lambda u: u.y), ValueError, "u.y: 'y' is not made of the problem's axes x, t"),
+        (interior(lambda u: u.d("z", 2)), ValueError, "u has no derivative along 'z': the problem's axes are x, t"),
+        (interior(lambda u, y: u - y), ValueError, "its parameter 'y' is neither an unknown nor an axis; there are u, x, t"),
+        (interior(lambda v: v.t), ValueError, "its parameter 'v' is neither an unknown nor an axis"),
+        (interior(lambda *args: args[0]), ValueError, "name its parameters one by one"),
+        (interior(3.0), TypeError, "expected a function, got float"),
+        (boundary(lambda u: u, [("y", "lower")]), ValueError, "there is no axis 'y'; the domain has x, t"),
+        (boundary(lambda u: u, [("t", "lower")]), ValueError, "'t' is time: use an initial condition"),
+        (boundary(lambda u: u, [("x", "left")]), ValueError, r"a face is \(axis, 'lower'\) or \(axis, 'upper'\), not"),
+        (boundary(lambda u: u, []), ValueError, "a boundary needs at least one face"),
+        # no points
+        (interior(lambda u: u, points=0), ValueError, r"it has no points \(points=0\); give it at least one"),
+        (initial(lambda u: u, points=-3), ValueError, r"it has no points \(points=-3\)"),
+        (at(lambda u: u, {"x": [], "t": []}), ValueError, "given points must be finite, and at least one"),
+        (at(lambda u: u, {"x": [0.0, math.nan], "t": 1}), ValueError, "given points must be finite"),
+        (at(lambda u: u, {"x": [0.0]}), ValueError, "points need the axes x, t, got x"),
+        (at(lambda u: u, {"x": [0.0, 3.0], "t": 1}), ValueError, r"1 given points lie outside the domain, the first is \[3"),
+        (at(lambda u: u, {"x": [0.0, 0.1, 0.2], "t": [1, 2]}), ValueError, "shape mismatch"),
+        # options
+        (interior(lambda u: u, weight=0.0), ValueError, "its weight must be positive and finite, not 0.0"),
+        (interior(lambda u: u, weight=math.nan), ValueError, "its weight must be positive and finite, not nan"),
+        (interior(lambda u: u, sampling="random"), ValueError, "sampling must be one of 'uniform', 'even', 'sobol', not"),
+        (interior(lambda u: u, near=Near((("y", "lower"),))), ValueError, "there is no axis 'y'; the domain has x, t"),
+        (lambda u: u.x, TypeError, r"expected interior\(...\), initial\(...\), boundary\(...\) or at\(...\)"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_condition(condition, error, message):
+    with pytest.raises(error, match=f"^condition 'the heat equation': .*{message}"):
+        state(conditions={"fine": heat, "the heat equation": condition})
+
+
+def test_other_errors_in_a_residual_carry_the_condition_as_a_note():
+    with pytest.raises(ZeroDivisionError) as caught:
+        state(conditions={"fine": heat, "broken": interior(lambda u: u / (1 / 0))})
+    assert "condition 'broken': this happened in its residual" in caught.value.__notes__
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Box(x=(1, 0)), "axis 'x': the lower bound 1.0 must be below the upper bound 0.0; swap them"),
+        (lambda: Box(x=(1, 1)), "axis 'x': the lower bound 1.0 must be below"),
+        (
+            lambda: Box(x=(0, 1), t=(0, math.inf)),
+            r"axis 't': the bounds \(0.0, inf\) must be finite; cut the domain off",
+        ),
+        (lambda: Box(x=(math.nan, 1)), "axis 'x': the bounds"),
+        (lambda: Box(x=1), r"axis 'x': expected an interval \(lower, upper\), got 1"),
+        (lambda: Box(x=(0, 1, 2)), "axis 'x': expected an interval"),
+        (lambda: Box(x=("a", "b")), "axis 'x': expected an interval"),
+        (lambda: Box(d=(0, 1)), "axis 'd': the name has a meaning of its own in u.d"),
+        (lambda: Box(_x=(0, 1)), "axis '_x'"),
+        (lambda: Box(), "at least one axis"),
+        (lambda: Box(t=(0, 1)), "at least one axis beside time"),
+        (lambda: Box(x=(0, 1), time="tau"), "the time axis 'tau' is not one of the axes x"),
+        (lambda: LINE.with_interval("y", (0, 1)), "there is no axis 'y'; the domain has x, t"),
+        (lambda: LINE.with_interval("t", (1, 0)), "axis 't': the lower bound"),
+    ],
+)
+def test_domains_that_are_none(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unknowns": ()}, "at least one unknown"),
+        ({"unknowns": ("u", "u")}, "distinct names"),
+        ({"unknowns": ("u", "x")}, "distinct names"),
+        ({"unknowns": ("u", "u 2")}, "must be names that a function can have as parameters"),
+        ({"conditions": {}}, "at least one condition"),
+        ({"periodic": ("y",)}, "there is no axis 'y'; the domain has x, t"),
+        ({"periodic": ("t",)}, r"time \('t'\) cannot be periodic"),
+        ({"hard": {"v": Hard(0.0, on=(Initial(),))}}, "hard constraint on 'v': the unknowns are u"),
+        ({"hard": {"u": Hard(lambda y: y, on=(Initial(),))}}, "the value of the hard constraint on 'u': its parameter 'y'"),
+        ({"hard": {"u": Hard(lambda x: jnp.ones(2) * x, on=(Initial(),))}}, r"on 'u' returned shape \(2,\), expected one"),
+        ({"hard": {"u": Hard(0.0, on=(Boundary((("z", "lower"),)),))}}, "the hard constraint on 'u': there is no axis 'z'"),
+        ({"hard": {"u": Hard(0.0, on=(Boundary(),))}, "periodic": ("x",)}, "hard constraint on 'u': axis 'x' is periodic"),
+    ],
+)  # fmt: skip
+def test_problems_that_are_none(options, message):
+    with pytest.raises(ValueError, match=message):
+        Problem(**({"domain": LINE, "unknowns": ("u",), "conditions": {"pde": heat}} | options))
+
+
+def test_a_periodic_axis_has_no_boundary():
+    for condition in (boundary(lambda u: u), boundary(lambda u: u, [("x", "upper")])):
+        with pytest.raises(ValueError, match="condition 'walls': axis 'x' is periodic and has no boundary; drop"):
+            state(conditions={"pde": heat, "walls": condition}, periodic=("x",))
+    problem = state(PLANE, conditions={"pde": heat, "walls": boundary(lambda u: u)}, periodic=("x",))
+    assert problem.conditions["walls"].part.resolve(PLANE) == (("y", "lower"), ("y", "upper"))
+
+
+class Own(eqx.Module):
+    """A linear network of any shape."""
+
+    weight: jax.Array
+
+    def __call__(self, x):
+        return self.weight @ x
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (Own(jnp.ones((1, 3))), r"Own does not accept one point, an array of shape \(2,\)"),
+        (Own(jnp.ones((2, 2))), r"to shape \(2,\), but the problem has 1 unknown\(s\)"),
+        (Own(jnp.ones(2)), r"to shape \(\), but the problem has 1 unknown"),
+        (eqx.nn.Lambda(lambda x: x[:1]), "no trainable parameters"),
+    ],
+)
+def test_networks_that_do_not_fit(network, message):
+    with pytest.raises(ValueError, match=message):
+        Residuals.of(state(condition=heat), network)
+
+
+# Hard constraints
+
+
+def network_for(problem, dtype=np.float64, seed=0):
+    domain = problem.domain
+    time = None if domain.time is None else domain.index(domain.time)
+    inputs = Inputs(domain.bounds, time, tuple(map(domain.index, problem.periodic)))
+    return MLP((8, 8)).build(inputs, len(problem.unknowns), key=jax.random.key(seed), dtype=dtype)
+
+
+def each(function, points):
+    return jax.jit(jax.vmap(function))(points)
+
+
+def on(part, domain, dtype=np.float64, count=50):
+    return jnp.asarray(sample(part, domain, count, generator(0, "check")).astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(lower=st.floats(-3, 3), length=st.floats(0.1, 5))
+@settings(max_examples=10)
+def test_hard_values_hold_exactly(dtype, lower, length):
+    """Bounds that no float32 represents included: the factor vanishes there to the last bit."""
+    value = lambda x, t: jnp.sin(3 * x) * (1 + t)
+    domain = Box(x=(lower, lower + length), t=(lower / 3, lower / 3 + 1))
+    hard = Hard(value, on=(Initial(), Boundary((("x", "upper"),))))
+    u = constrain(Own(jnp.full((1, 2), 0.7, dtype)), domain, ("u",), {"u": hard})
+    for part in hard.on:
+        x = on(part, domain, dtype, 8)
+        found = each(u, x)[:, 0]
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, value(x[:, 0], x[:, 1]))
+    free = on(Boundary((("x", "lower"),)), domain, dtype, 8)
+    assert np.any(each(u, free)[:, 0] != value(free[:, 0], free[:, 1]))
+
+
+@pytest.mark.parametrize("value", [lambda x: jnp.sin(jnp.pi * x), lambda x, t: jnp.sin(jnp.pi * x) * jnp.exp(3 * t)])
+def test_a_hard_rate_holds_exactly_also_where_the_value_moves(value):
+    rate = lambda x: x * jnp.sin(jnp.pi * x)
+    hard = Hard(value, on=(Initial(), Boundary()), rate=rate)
+    problem = state(condition=interior(lambda u: u.tt - u.xx), hard={"u": hard})
+    u = problem.constrained(network_for(problem))
+    start, walls = (on(part, problem.domain) for part in (Initial(), Boundary()))
+    velocity = each(jax.jacfwd(u), start)[:, 0, 1]
+    np.testing.assert_allclose(velocity, rate(start[:, 0]), rtol=0, atol=1e-14)
+    np.testing.assert_allclose(each(u, start)[:, 0], jnp.sin(jnp.pi * start[:, 0]), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(each(u, walls)[:, 0], 0, atol=1e-13)
+    inside = each(u, on(Interior(), problem.domain))
+    assert np.ptp(inside) > 0.1
+
+
+def test_a_hard_rate_that_moves_a_hard_boundary_is_refused():
+    hard = Hard(0.0, on=(Initial(), Boundary()), rate=1.0)
+    with pytest.raises(
+        ValueError, match="hard constraint on 'u': its rate moves its value on the face x=lower, x=upper"
+    ):
+        state(condition=interior(lambda u: u.tt - u.xx), hard={"u": hard})
+    agree = Hard(lambda t: t, on=(Initial(), Boundary()), rate=1.0)
+    state(condition=interior(lambda u: u.tt - u.xx), hard={"u": agree})
+
+
+def test_hard_constraints_of_one_unknown_leave_the_others_alone():
+    problem = state(
+        unknowns=("u", "v"), condition=interior(lambda u, v: u.t - v.x), hard={"v": Hard(2.0, on=Initial())}
+    )
+    network = network_for(problem)
+    x = on(Initial(), problem.domain)
+    raw, whole = each(network, x), each(problem.constrained(network), x)
+    np.testing.assert_array_equal(whole[:, 0], raw[:, 0])
+    np.testing.assert_array_equal(whole[:, 1], 2.0)
+
+
+def test_a_hard_boundary_leaves_periodic_faces_alone():
+    problem = state(PLANE, condition=heat, periodic=("x",), hard={"u": Hard(0.0, on=(Boundary(),))})
+    u = problem.constrained(network_for(problem))
+    np.testing.assert_array_equal(each(u, on(Boundary((("y", "upper"),)), problem.domain)), 0)
+    assert np.all(each(u, on(Boundary((("x", "lower"),)), problem.domain)) != 0)
+
+
+@pytest.mark.parametrize(
+    ("condition", "verdict"),
+    [
+        (
+            initial(lambda u, x: u - jnp.cos(x)),
+            "on the initial slice is decided by a hard constraint and contradicts it",
+        ),
+        (
+            initial(lambda u, x: u - jnp.sin(x)),
+            "on the initial slice is decided by a hard constraint and holds already",
+        ),
+        (initial(lambda u, x: u.x - jnp.cos(x)), "holds already"),
+        (at(lambda u: u - 1, {"x": [0.2, 0.3], "t": 0.0}), "on given points is decided .* contradicts it by up to 0.8"),
+        (at(lambda u: u - 1, {"x": 0.2, "t": [0.0, 1.0]}), "on given points is decided .* contradicts it"),
+        (boundary(lambda u: u - 2, [("x", "lower")]), "on the face x=lower is decided .* contradicts it"),
+        (boundary(lambda u: u - 2), "contradicts it"),  # on one of two faces only
+    ],
+)
+def test_a_condition_that_a_hard_constraint_decides(condition, verdict):
+    hard = Hard(lambda x: jnp.sin(x), on=(Initial(), Boundary((("x", "lower"),))))
+    with pytest.raises(ValueError, match=f"condition 'values' .*{verdict}.*remove the condition, or correct"):
+        state(conditions={"pde": heat, "values": condition}, hard={"u": hard})
+
+
+def test_conditions_that_a_hard_constraint_leaves_open():
+    hard = Hard(lambda x: jnp.sin(x), on=(Initial(), Boundary((("x", "lower"),))))
+    conditions = {
+        "pde": heat,
+        "flux": boundary(lambda u: u.x, [("x", "lower")]),
+        "wall": boundary(lambda u: u, [("x", "upper")]),
+        "speed": initial(lambda u: u.t),
+    }
+    assert list(state(conditions=conditions, hard={"u": hard}).conditions) == list(conditions)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Hard(0.0, on=()), "holds `on` at least one of"),
+        (lambda: Hard(0.0, on=(Interior(),)), "holds `on` at least one of"),
+        (lambda: Hard(0.0, on=(Boundary(),), rate=1.0), "a hard rate needs the initial time"),
+    ],
+)
+def test_hard_constraints_that_are_none(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+    with pytest.raises(TypeError, match=r"hard constraint on 'u': expected Hard\(value, on=...\), got 0.0"):
+        state(condition=heat, hard={"u": 0.0})
+
+
+# What can be stated
+
+
+def test_a_system_with_several_unknowns():
+    problem = Problem(
+        domain=Box(x=(0, 1), y=(0, 1)),
+        unknowns=("u", "v", "p"),
+        conditions={
+            "momentum x": interior(lambda u, v, p: u * u.x + v * u.y + p.x - 0.1 * laplacian(u)),
+            "momentum y": interior(lambda u, v, p: u * v.x + v * v.y + p.y - 0.1 * laplacian(v)),
+            "mass": interior(lambda u, v: u.x + v.y),
+            "lid": boundary(lambda u, x: u - x * (1 - x), [("y", "upper")]),
+            "walls": boundary(lambda v: v),
+        },
+    )
+    u = lambda x: jnp.stack([x[0] * x[1], -(x[1] ** 2) / 2, x[0] ** 2])
+    x = jnp.array([0.3, 0.6])
+    residual = {name: float(problem.residual(name, u, x)) for name in problem.conditions}
+    assert residual == pytest.approx(
+        {
+            "momentum x": 0.18 * 0.6 - 0.18 * 0.3 + 0.6,
+            "momentum y": 0.18 * 0.6 + 0.1,
+            "mass": 0,
+            "lid": 0.18 - 0.21,
+            "walls": -0.18,
+        },
+        abs=1e-15,
+    )
+
+
+def test_names_are_the_users_own():
+    domain = Box(position=(0, 1), moment=(0, 1), time="moment")
+    problem = Problem(
+        domain,
+        ("temperature",),
+        {
+            "ic": interior(lambda temperature: temperature.moment - temperature.d("position", 2)),
+            "interior": initial(lambda temperature, position: temperature - position),
+            "": boundary(lambda temperature: temperature.positionposition),
+        },
+    )
+    assert problem.conditions["interior"].part == Initial()
+    u = lambda x: jnp.stack([x[0] ** 2 * x[1]])
+    assert problem.residual("ic", u, jnp.array([0.5, 0.25])) == pytest.approx(0.25 - 0.5)
+    assert Problem(domain, "temperature", problem.conditions).unknowns == ("temperature",)
+    assert state(Box(x1=(0, 1), x2=(0, 1)), condition=interior(lambda u: u.x1), periodic="x1").periodic == ("x1",)
+
+
+def test_steady_problems():
+    domain = Box(x=(0, 1), y=(0, 1))
+    problem = state(domain, conditions={"pde": interior(lambda u, x: laplacian(u) - x), "walls": boundary(lambda u: u)})
+    assert domain.time is None and len(domain.faces) == 4
+    assert problem.residual("pde", lambda x: x[:1] ** 2, jnp.array([0.5, 0.1])) == 1.5
+    with pytest.raises(ValueError, match="condition 'start': the domain has no time axis"):
+        state(domain, conditions={"start": initial(lambda u: u)})
+    rod = state(Box(x=(0, 1)), conditions={"pde": interior(lambda u: u.xx - 1), "ends": boundary(lambda u: u)})
+    assert rod.residual("pde", lambda x: x**2, jnp.array([0.5])) == 1
+    t_is_space = Box(t=(0, 1), x=(0, 1), time=None)
+    assert t_is_space.space == ("t", "x")
+
+
+def test_given_points():
+    values = np.array([1.0, 2.0, 3.0])
+    problem = state(conditions={"pde": heat, "data": at(lambda u, x: u - x, {"x": values / 3 - 0.5, "t": 1.0})})
+    table = problem.conditions["data"].part.table(problem.domain)
+    np.testing.assert_allclose(table, np.stack([values / 3 - 0.5, np.ones(3)], 1))
+    assert isinstance(problem.conditions["data"].part, Points)
+
+
+def test_weights_points_and_sampling_of_conditions():
+    near = Near((("x", "lower"),))
+    walls = boundary(lambda u: u, weight=7, points=5, sampling="sobol", near=near)
+    conditions = {"a": heat, "b": initial(lambda u: u), "c": walls}
+    a, b, c = state(conditions=conditions).conditions.values()
+    assert (a.initial_weight, b.initial_weight, c.initial_weight) == (1e-2, 1.0, 7)
+    assert (a.points, c.points, c.sampling, c.near) == (None, 5, "sobol", (near,))
+
+
+def test_residuals_that_are_finite_only_for_some_values_of_the_unknown():
+    for residual in (lambda u: jnp.sqrt(1 - u**2) - u.x, lambda u: jnp.log(u) - u.t, lambda u: jnp.arccosh(u) + u.x):
+        state(condition=interior(residual))
+
+
+def test_what_the_caller_passes_in_is_left_alone():
+    conditions, hard = {"pde": heat, "walls": boundary(lambda u: u.x)}, {"u": Hard(0.0, on=(Initial(),))}
+    before = dict(conditions), dict(hard)
+    state(conditions=conditions, hard=hard)
+    assert (conditions, hard) == before
+
+
+def test_a_problem_can_be_stated_outside_x64_mode():
+    with jax.enable_x64(False):
+        problem = state(conditions={"pde": heat, "start": initial(lambda u, x: u - jnp.sin(x))})
+        assert not jax.config.jax_enable_x64
+        assert problem.requests["pde"] == {"u": {(0, 1), (2, 0)}}

@@ -1,0 +1,61 @@
+"""Sketches: isometry in expectation, adjointness, and equality with their matrices."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dsgnar.sampling import generator
+from dsgnar.sketch import SRCT, AllColumns, AllRows, Buckets, CountSketch, dense
+
+COUNTS = (23, 7)
+
+
+@pytest.mark.parametrize("sketch", [Buckets(10), CountSketch(10, 1), CountSketch(10, 4), AllRows()], ids=repr)
+def test_rows_are_an_isometry_in_expectation(sketch):
+    total = sum(COUNTS)
+    mean = np.zeros((total, total))
+    draws = 3000
+    for k in range(draws):
+        c = dense(sketch.draw(generator(k), COUNTS), sketch.rows(total))
+        mean += c.T @ c / draws
+    assert np.abs(mean - np.eye(total)).max() < 6 / np.sqrt(draws)
+
+
+def test_every_residual_goes_to_one_bucket_and_buckets_are_equally_full():
+    tables = Buckets(10).draw(generator(0), COUNTS)
+    for table, count in zip(tables, COUNTS, strict=True):
+        assert sorted(table.index[table.sign != 0]) == list(range(count))
+        full = (table.sign != 0).sum(axis=1)
+        assert full.max() - full.min() <= 1
+
+
+def test_small_conditions_do_not_always_fill_the_same_buckets():
+    filled = {tuple(np.flatnonzero(Buckets(10).draw(generator(k), (3,))[0].sign[:, 0])) for k in range(20)}
+    assert len(filled) > 5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sketch", [SRCT(12), AllColumns()], ids=repr)
+def test_lifting_is_the_adjoint_of_compressing_and_keeps_lengths(sketch, dtype):
+    d = 37
+    operator = sketch.draw(generator(3), d)
+    x = jax.random.normal(jax.random.key(0), (d,), dtype)
+    y = jax.random.normal(jax.random.key(1), sketch.apply(operator, x).shape, dtype)
+    lifted = sketch.lift(operator, y, d)
+    tolerance = 1e-5 if dtype == np.float32 else 1e-13
+    assert lifted.dtype == dtype
+    assert jnp.dot(sketch.apply(operator, x), y) == pytest.approx(float(jnp.dot(x, lifted)), rel=tolerance, abs=tolerance)
+    assert jnp.linalg.norm(lifted) == pytest.approx(float(jnp.linalg.norm(y)), rel=tolerance)
+
+
+def test_srct_keeps_lengths_in_expectation():
+    d, size = 37, 12
+    x = jax.random.normal(jax.random.key(0), (d,))
+    kept = [jnp.sum(SRCT(size).apply(SRCT(size).draw(generator(k), d), x) ** 2) for k in range(600)]
+    assert np.mean(kept) == pytest.approx(size / d * float(jnp.sum(x**2)), rel=0.05)
+
+
+def test_a_sketch_wider_than_the_parameters_is_refused():
+    with pytest.raises(ValueError, match="12 columns.*only 5 parameters"):
+        SRCT(12).draw(generator(0), 5)

@@ -1,0 +1,137 @@
+"""Reweighting and the rules that decide what is in force when."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dsgnar.config import Settings
+from dsgnar.optimiser import State, Step
+from dsgnar.stages import Rising, StopReason, schedule
+from dsgnar.weights import Reweighting
+
+
+@given(st.lists(st.floats(1e-12, 1e3), min_size=2, max_size=5), st.integers(0, 10))
+def test_weights_keep_mean_one_and_move_towards_equal_losses(mean_squares, seed):
+    weights = np.random.default_rng(seed).uniform(0.1, 2, len(mean_squares))
+    weights /= weights.mean()
+    ms = np.array(mean_squares)
+    new = Reweighting(exponent=0.05, floor=0.0)(ms, weights)
+    assert new.mean() == pytest.approx(1.0)
+    order = np.argsort(weights * ms)
+    assert np.all(np.diff((new / weights)[order]) <= 1e-12)  # the larger the loss, the more its weight falls
+
+
+def test_repeated_reweighting_equalises():
+    ms, weights = np.array([1e-3, 1.0, 30.0]), np.ones(3)
+    for _ in range(300):
+        weights = Reweighting()(ms, weights)
+    assert weights * ms == pytest.approx(np.full(3, (weights * ms).mean()), rel=1e-3)
+
+
+def test_weights_survive_losses_that_are_zero_or_not_finite():
+    weights = np.array([0.5, 1.5])
+    np.testing.assert_array_equal(Reweighting()(np.array([np.nan, 1.0]), weights), weights)
+    np.testing.assert_array_equal(Reweighting()(np.zeros(2), weights), weights)
+
+
+def valley(noise, seed=0, n=160, lowest=100):
+    rng = np.random.default_rng(seed)
+    k = np.arange(n)
+    return tuple(10.0 ** (-25 + 0.2 * np.abs(k - lowest) + noise * rng.standard_normal(n)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_switch_fires_after_the_minimum_of_lambda(seed):
+    lams = valley(0.5, seed)
+    rule = Rising(wait=0, window=30)
+    fired = next(k for k in range(len(lams)) if rule(lams[:k]))
+    assert 105 <= fired <= 135
+
+
+def test_the_switch_waits_and_does_not_fire_on_noise_around_a_fall():
+    rng = np.random.default_rng(1)
+    falling = tuple(10.0 ** (-0.2 * np.arange(150) + rng.standard_normal(150)))
+    rule = Rising(wait=80, window=30)
+    assert not any(rule(falling[:k]) for k in range(150))
+    assert not rule(valley(0.0)[100:150])  # rising, but before the wait is over
+    assert not rule((1e-5,) * 100)  # constant
+
+
+def step(loss=1.0, lam=1.0, accepted=True, ratio=0.5, problem=""):
+    return Step(loss, ratio, 0.2, lam, 1.0, accepted, 3, problem)
+
+
+def state(radius=1.0, iteration=100, failures=0):
+    return State(np.zeros(3), np.ones(2), radius, iteration, np.ones(2), failures=failures)
+
+
+FAST = Settings(method="fast", max_points=2**14).resolve(1000)
+
+
+def plan_in_stage_two(rules):
+    return dataclasses.replace(rules.start(), stage=2, radius_at_switch=0.7, loss_at_switch=1e-3)
+
+
+def test_a_switch_that_came_too_early_is_taken_back():
+    rules = schedule(FAST)
+    plan, after, stop = rules.after(plan_in_stage_two(rules), state(radius=1e-9), step(loss=0.9e-3), None)
+    assert stop is None and plan.stage == 1 and plan.retreats == 1
+    assert after.radius == 0.7
+
+
+def test_a_stage_two_that_ran_its_course_gets_more_points_and_then_stops():
+    rules = schedule(FAST)
+    plan, after, stop = rules.after(plan_in_stage_two(rules), state(radius=1e-9), step(loss=1e-12), None)
+    assert stop is None and plan.stage == 2 and plan.points == FAST.max_points
+    assert rules.after(plan, state(radius=1e-9), step(loss=1e-12), None)[2] is StopReason.RADIUS
+
+
+def test_points_are_added_when_the_held_out_gap_opens():
+    rules = schedule(FAST)
+    start = rules.start()
+    assert rules.after(start, state(), step(), 1.05)[0].points == start.points
+    assert rules.after(start, state(), step(), 3.0)[0].points == FAST.max_points
+
+
+def test_the_paper_has_neither_rule():
+    rules = schedule(Settings(method="paper").resolve(1000))
+    early = plan_in_stage_two(rules)
+    assert rules.after(early, state(radius=1e-9), step(loss=0.9e-3), 99.0)[2] is StopReason.RADIUS
+
+
+def test_double_precision_begins_in_single():
+    for method, at_large_lambda in (("paper", "double"), ("fast", "single")):
+        rules = schedule(Settings(method=method, precision="double").resolve(1000))
+        assert rules.start().precision == "single"
+        assert rules.after(rules.start(), state(iteration=9), step(lam=1e-20), None)[0].precision == "single"
+        assert rules.after(rules.start(), state(iteration=10), step(lam=1e-20), None)[0].precision == "double"
+        assert rules.after(rules.start(), state(iteration=10), step(lam=1.0), None)[0].precision == at_large_lambda
+
+
+def test_persistent_failure_is_reported():
+    rules = schedule(FAST)
+    stop = rules.after(rules.start(), state(failures=10), step(accepted=False, ratio=np.nan), None)[2]
+    assert stop is StopReason.FAILED and not stop.converged and "not finite" in stop.sentence
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (dict(precision="half"), "precision"),
+        (dict(method="slow"), "method"),
+        (dict(sketch=0), "sketch"),
+        (dict(targets=(0.1, 1.5)), "targets"),
+        (dict(minimum_radius=-1.0), "minimum_radius"),
+    ],
+)
+def test_settings_are_checked(bad, message):
+    with pytest.raises(ValueError, match=message):
+        Settings(**bad)
+
+
+def test_a_sketch_larger_than_the_network_is_refused():
+    with pytest.raises(ValueError, match="sketch .500. must not exceed .* .100."):
+        Settings(sketch=500).resolve(100)
