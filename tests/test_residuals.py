@@ -87,7 +87,7 @@ def test_hard_constraints_are_part_of_the_residuals():
     np.testing.assert_allclose(residuals.network(theta)(x), u(x), rtol=1e-14)
 
 
-@pytest.mark.parametrize("batch", [1, 7, 33, 64, 1000])
+@pytest.mark.parametrize("batch", [1, 33, 64])
 def test_batches_do_not_change_the_results(batch):
     whole, theta = Residuals.of(PROBLEM, NETWORK)
     residuals = replace(whole, batch=batch)
