@@ -59,7 +59,7 @@ def test_wrong_calls_exit_with_2_and_say_why(args, message):
 
 
 def test_every_command_of_the_readme_exists():
-    for line in re.findall(r"^dsgnar (.+)$", README, re.M):
+    for line in re.findall(r"^dsgnar ([a-z]+.*)$", README, re.M):
         words = re.split(r"\s{2,}", line)[0].split()
         assert run(words[0], "--help").exit_code == 0
         if words[0] == "solve":

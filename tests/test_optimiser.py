@@ -77,7 +77,7 @@ def cliff_run():
     from dsgnar.residuals import Residuals
 
     problem = ds.Problem(ds.Box(x=(0, 1)), ("u",), {"fit": ds.interior(lambda u, x: u - jnp.tanh(1.1 * x) - 0.3)})
-    res, theta = Residuals.of(problem, Cliff(jnp.array([0.1, 5.0])))
+    res, theta = Residuals.of(problem, Cliff(jnp.array([-2.0, 5.0])))
     sets = {"fit": np.linspace(0, 1, 30)[:, None]}
     return res, State(np.asarray(theta), np.ones(1), 50.0), Active.of(res, sets, np.float64)
 

@@ -38,7 +38,7 @@ def test_bracket_finds_the_target_wherever_it_starts(offset, target):
 def test_probes_find_the_target_inside_their_window(offset, target):
     root = math.sqrt(1 - target)
     found = Probes()(falling(1.0), root * 10**offset, target)
-    assert found.best.ratio == pytest.approx(target, abs=0.01)
+    assert found.best.ratio == pytest.approx(target, abs=0.05)  # ratios below zero are cut off before interpolation
     assert len(found.probes) == 25
 
 

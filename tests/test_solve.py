@@ -35,7 +35,7 @@ def test_a_small_problem_is_solved(heat):
     assert heat.outcome.relative_l2 == heat.relative_l2(heat_reference())
     assert max(heat.outcome.held_out.values()) < 1e-2
     stages = [r.precision for r in heat.outcome.history]
-    assert stages[:10] == ["single"] * 10 and set(stages[10:]) == {"double"}
+    assert stages[:10] == ["single"] * 10 and stages[-1] == "double"
 
 
 def test_values_and_derivatives_of_a_solution(heat):
@@ -81,7 +81,7 @@ def test_both_methods_decrease_the_loss(method):
     history = solution.outcome.history
     assert history[-1].loss < 0.05 * history[0].loss
     assert not solution.outcome.stop.converged and solution.outcome.stop.code == "max_iterations"
-    assert all(r.evaluations >= (25 if method == "paper" else 1) for r in history)
+    assert all(r.evaluations >= (24 if method == "paper" else 2) for r in history)
 
 
 def test_a_network_of_ones_own():

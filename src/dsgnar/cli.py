@@ -35,14 +35,14 @@ def list_problems(as_json: Annotated[bool, typer.Option("--json", help="for prog
         out.print_json(json.dumps(rows))
         return
     table = Table(box=None)
-    for column in ("problem", "preset", "precision", "network", "sketch", "error", "seconds", "about"):
-        table.add_column(column)
+    for column in _COLUMNS:
+        table.add_column(column, no_wrap=column in ("problem", "preset"))
     for row in rows:
         table.add_row(*("not run" if row[k] is None and k in ("error", "seconds") else str(row[k]) for k in _COLUMNS))
     out.print(table)
 
 
-_COLUMNS = ("problem", "preset", "precision", "network", "sketch", "error", "seconds", "about")
+_COLUMNS = ("problem", "preset", "precision", "network", "sketch", "error", "seconds")
 
 
 def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:

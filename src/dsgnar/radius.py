@@ -79,8 +79,8 @@ def monotone(ratios: list[float]) -> np.ndarray:
 
 def invert(ratios: np.ndarray, radii: np.ndarray, target: float) -> float:
     """The radius at which a falling curve takes the value `target`, by PCHIP in (ratio, log radius)."""
-    values, last = np.unique(ratios[::-1], return_index=True)  # ties: the largest radius
-    return float(np.exp(PchipInterpolator(values, np.log(radii[::-1][last]))(target)))
+    values, first = np.unique(ratios, return_index=True)  # ties: the smallest radius, where the curve arrives
+    return float(np.exp(PchipInterpolator(values, np.log(radii[first]))(target)))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ raises the target and descends. Three rules go beyond the paper:
   retreat   A switch that comes too early shows: the radius collapses although stage 2 has gained little. Stage 1 is then
             taken up again from where it was.
   precision A double-precision run stays in single until lambda is so small that single no longer resolves the model.
-  points    Points are drawn anew in every iteration, so the network cannot fit the points instead of the equation, and few of
-            them do. The loss at the new points over the loss at those just trained on shows whether a step holds beyond its
-            points; when this gap opens, or stage 2 comes to a stop, there are too few: more points.
+  points    Points are drawn anew in every iteration, so the network cannot fit the points instead of the equation, and few
+            of them do. The loss at the new points over the loss at those just trained on shows whether a step holds
+            beyond its points; when this gap opens, or stage 2 comes to a stop, there are too few: more points.
 """
 
 import enum
@@ -22,6 +22,7 @@ from dsgnar.config import Settings
 from dsgnar.optimiser import State, Step
 
 GAPS = 3  # how many gaps are averaged (geometrically): single ones are noisy
+WIDER = 100  # times the minimum radius: where a collapsed radius starts again
 GROWTH = 4  # by which points are multiplied: few sizes, since every size is compiled once
 
 
@@ -63,6 +64,7 @@ class Plan:
     lams: tuple[float, ...] = ()  # of this stage so far
     losses: tuple[float, ...] = ()  # of this stage so far, with the points in force
     retreats: int = 0
+    tries: int = 0  # how often a collapsed radius was widened again
     radius_at_switch: float = 1.0  # where stage 2 began
     loss_at_switch: float = 0.0
 
@@ -95,6 +97,7 @@ class Schedule:
     fresh: bool  # new points in every iteration
     gap: float  # loss at new points over loss at those just trained on, above which points are added
     retreats: int  # how often stage 1 may be taken up again
+    tries: int  # how often a radius that collapses in stage 2 is widened: another sketch may do better
     stall: int | None  # stage 2 stops when the loss has not halved within so many iterations; None: never
 
     # A stage 2 that collapses before the loss has fallen by this factor came too early. Healthy ones gain 1e5 and more.
@@ -132,8 +135,12 @@ class Schedule:
             return again, replace(state, radius=plan.radius_at_switch, failures=0), None
         if plan.stage == 2 and stop.converged and self.fresh and self._can_grow(plan):
             assert self.settings.minimum_radius is not None
-            wide = max(state.radius, 30 * self.settings.minimum_radius)
+            wide = max(state.radius, WIDER * self.settings.minimum_radius)
             return replace(self._grown(plan), losses=()), replace(state, radius=wide, failures=0), None
+        if plan.stage == 2 and stop is StopReason.RADIUS and plan.tries < self.tries:
+            assert self.settings.minimum_radius is not None
+            wide = max(state.radius, WIDER * self.settings.minimum_radius)
+            return replace(plan, tries=plan.tries + 1), replace(state, radius=wide, failures=0), None
         return plan, state, stop
 
     def _needs_double(self, state: State, step: Step) -> bool:
@@ -167,5 +174,5 @@ def schedule(settings: Settings) -> Schedule:
     assert settings.wait is not None and settings.window is not None
     switch = Rising(settings.wait, settings.window)
     if settings.method == "paper":
-        return Schedule(settings, switch, fresh=False, gap=math.inf, retreats=0, stall=None)
-    return Schedule(settings, switch, fresh=True, gap=1.3, retreats=2, stall=12)
+        return Schedule(settings, switch, fresh=False, gap=math.inf, retreats=0, tries=0, stall=None)
+    return Schedule(settings, switch, fresh=True, gap=1.3, retreats=2, tries=4, stall=12)
