@@ -39,7 +39,7 @@ class Probe:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The probe closest to the target, every probe that was evaluated, and the radius it is meant to centre next."""
+    """The probe to take, and every probe that was evaluated."""
 
     best: Probe
     probes: tuple[Probe, ...]

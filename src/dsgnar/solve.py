@@ -117,7 +117,6 @@ class Run:
         self.state = State(first, weights / weights.mean(), self.settings.radius)
         self.history: list[Record] = []
         self.clock = Clock()
-        self.stop_requested = False
         self._active: tuple[Any, Active] | None = None
         self._held_out: tuple[Any, tuple] | None = None
         self._compiled: set = set()
@@ -212,8 +211,6 @@ class Run:
         return 1, self.state.loss / before if before > 0 else None
 
     def _limits(self) -> StopReason | None:
-        if self.stop_requested:
-            return StopReason.INTERRUPTED
         if self.state.iteration >= self.settings.max_iterations:
             return StopReason.ITERATIONS
         if self.settings.max_seconds is not None and self.clock.solve >= self.settings.max_seconds:
