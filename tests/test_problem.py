@@ -385,7 +385,7 @@ def test_weights_points_and_sampling_of_conditions():
 
 def test_residuals_that_are_finite_only_for_some_values_of_the_unknown():
     for residual in (lambda u: jnp.sqrt(1 - u**2) - u.x, lambda u: jnp.log(u) - u.t, lambda u: jnp.arccosh(u) + u.x):
-        state(condition=interior(residual))
+        assert len(state(condition=interior(residual)).conditions) == 1  # accepted, although some values give NaN
 
 
 def test_what_the_caller_passes_in_is_left_alone():
