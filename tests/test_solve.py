@@ -69,7 +69,7 @@ def test_wrong_calls_of_a_solution_say_what_is_missing(heat):
 def test_the_same_seed_gives_the_same_history_bit_for_bit():
     def history(seed):
         solution = ds.solve(problem(), precision="single", max_iterations=12, seed=seed, **SMALL)
-        return solution.theta.tobytes(), [dataclasses.replace(r, seconds=0.0) for r in solution.outcome.history]
+        return solution.thetas.tobytes(), [dataclasses.replace(r, seconds=0.0) for r in solution.outcome.history]
 
     assert history(3) == history(3)
     assert history(3)[0] != history(4)[0]
@@ -97,7 +97,7 @@ def test_a_network_of_ones_own():
     network = Mine(jax.random.normal(key, (3, 12)), jax.random.normal(key, (12, 1)) / 4)
     options = SMALL | dict(network=network)
     solution = ds.solve(problem(), precision="single", max_iterations=20, **options)
-    assert solution.theta.dtype == np.float32
+    assert solution.thetas.dtype == np.float32
     assert solution.outcome.history[-1].loss < 0.1 * solution.outcome.history[0].loss
 
 
@@ -148,5 +148,5 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
         assert column in lines[0].split(",")
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["network"] == {"kind": "MLP", "widths": [10, 10], "modes": None, "spacing": None}
-    assert np.load(tmp_path / "solution.npz")["theta"].tobytes() == heat.theta.tobytes()
+    assert np.load(tmp_path / "solution.npz")["thetas"].tobytes() == heat.thetas.tobytes()
     assert not list(tmp_path.glob("*.partial"))

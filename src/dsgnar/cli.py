@@ -85,8 +85,6 @@ def solve(
         settings = dsgnar.Settings(**options)
     except (TypeError, ValueError) as error:
         _usage(str(error))
-    if chosen.intervals != 1:
-        _usage(f"{problem} with preset {preset!r} needs time marching, which is not available yet")
     target = directory or runs.default_directory(problem, preset, settings)
     observers = [] if quiet else [Progress(title=f"{benchmark.title}, {preset}")]
     reference = benchmark.reference()
@@ -131,7 +129,9 @@ def references_(
     """Reference solutions: how accurate the stored ones are; check them again, or compute them anew."""
     known = references.STORED if generate else references.CHECKED
     if name is not None and name not in known:
-        _usage(f"there is no reference {name!r} to work on, only {', '.join(known)}; the other problems have closed forms")
+        _usage(
+            f"there is no reference {name!r} to work on, only {', '.join(known)}; the other problems have closed forms"
+        )
     good = True
     for each in known if name is None else (name,):
         if generate:

@@ -26,12 +26,13 @@ class Settings:
     targets: tuple[float, float] | None = None  # target ratio of stage 1 and 2 (sections 3.1, 4.2)
     wait: int | None = None  # iterations before the stage switch is considered
     window: int | None = None  # W of Algorithm 5
+    intervals: int | tuple[float, ...] = 1  # of time: how many, or the times between them (section 4.4)
     radius: float = 1.0  # initial trust-region radius (section 4.2)
     minimum_radius: float | None = None  # the run stops below it (section 4.2)
     exponent: float = 0.05  # alpha of UpdateWeights (section 4.2)
     warm_up: int = 10  # first iterations of a double-precision run in single precision (section 4.2, hybrid precision)
     single_above: float | None = None  # and all further ones while lambda is above this; beyond the paper
-    max_iterations: int = 2000
+    max_iterations: int = 2000  # of each time interval
     max_seconds: float | None = None
 
     def __post_init__(self):
@@ -45,7 +46,12 @@ class Settings:
         for name in ("radius", "minimum_radius", "single_above", "max_seconds"):
             value = getattr(self, name)
             _check(value is None or value > 0, f"{name} must be positive, not {value!r}")
+        if isinstance(self.intervals, int):
+            _check(self.intervals > 0, f"intervals must be a positive integer or a list of times: {self.intervals!r}")
+        else:
+            object.__setattr__(self, "intervals", tuple(float(t) for t in self.intervals))
         if self.targets is not None:
+            object.__setattr__(self, "targets", tuple(self.targets))
             _check(
                 len(self.targets) == 2 and all(0 < t < 1 for t in self.targets),
                 f"targets must be two ratios between 0 and 1, not {self.targets!r}",
@@ -72,9 +78,15 @@ SKETCH_SHARE = 0.45
 # minimum radius that the paper prints, which is what stands here.
 # Fast: measured on Burgers, see docs/speed.md.
 DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
-    ("paper", "single"): dict(points=2**15, max_points=2**15, targets=(0.1, 0.5), wait=80, window=30, minimum_radius=1e-3),
-    ("paper", "double"): dict(points=2**15, max_points=2**15, targets=(0.075, 0.5), wait=80, window=30, minimum_radius=1e-7),
-    ("fast", "single"): dict(points=2**13, max_points=2**15, targets=(0.15, 0.5), wait=50, window=20, minimum_radius=1e-4),
+    ("paper", "single"): dict(
+        points=2**15, max_points=2**15, targets=(0.1, 0.5), wait=80, window=30, minimum_radius=1e-3
+    ),
+    ("paper", "double"): dict(
+        points=2**15, max_points=2**15, targets=(0.075, 0.5), wait=80, window=30, minimum_radius=1e-7
+    ),
+    ("fast", "single"): dict(
+        points=2**13, max_points=2**15, targets=(0.15, 0.5), wait=50, window=20, minimum_radius=1e-4
+    ),
     ("fast", "double"): dict(
         points=2**13, max_points=2**16, targets=(0.1, 0.5), wait=60, window=30, minimum_radius=1e-8, single_above=1e-8
     ),

@@ -21,7 +21,7 @@ def solution_page(solution: Solution, reference: Reference | None, title: str = 
     outcome = solution.outcome
     assert outcome is not None
     figure, axes = plt.subplots(3, 3, figsize=(13, 10), layout="constrained")
-    figure.suptitle(f"{title}   ({outcome.settings.precision} precision, {solution.theta.size} parameters)")
+    figure.suptitle(f"{title}   ({outcome.settings.precision} precision, {solution.parameters} parameters)")
     _fields(solution, reference, axes[0, 0], axes[0, 1])
     history = outcome.history
     k = [r.iteration for r in history]

@@ -5,7 +5,7 @@ are, and how that is known. The error of unknown u is `||u - u_ref||_2 / ||u_ref
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class Reference:
         flat = {axis: m.ravel() for axis, m in zip(axes, mesh, strict=True)}
         values = {name: np.asarray(v, np.float64) for name, v in solution(**flat).items()}
         return cls(np.stack(list(flat.values()), 1), values, accuracy, source, mesh[0].shape)
+
+    def where(self, chosen: np.ndarray) -> "Reference":
+        """The rows of the table that `chosen` marks."""
+        values = {name: v[chosen] for name, v in self.values.items()}
+        return replace(self, points=self.points[chosen], values=values, shape=None)
 
     def errors(self, values: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The relative l2 error of every unknown, and of every group of them, for values at the table's points."""

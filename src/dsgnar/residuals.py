@@ -54,7 +54,10 @@ class Residuals:
         return self.problem.constrained(self.parameters.network(theta))
 
     def at_point(self, name: str, theta: jax.Array, x: jax.Array) -> jax.Array:
-        return self.problem.residual(name, self.network(theta), x, self.mode)
+        """The residual at one point; a further entry of `x` is the value that it is to take there (`march.py`)."""
+        dimension = self.problem.domain.dimension
+        value = self.problem.residual(name, self.network(theta), x[:dimension], self.mode)
+        return value if x.shape[0] == dimension else value - x[dimension]
 
     @x64
     def vector(self, name: str, theta: jax.Array, points: np.ndarray) -> np.ndarray:

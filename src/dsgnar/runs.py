@@ -47,7 +47,7 @@ def write(directory: Path, solution: Solution, *, problem: str, preset: str) -> 
     write_atomically(directory / "config.json", _json(config(solution, problem=problem, preset=preset)))
     write_atomically(directory / "history.csv", history(solution))
     buffer = io.BytesIO()
-    np.savez(buffer, theta=solution.theta)
+    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times))
     write_atomically(directory / "solution.npz", buffer.getvalue())
 
 
@@ -68,7 +68,7 @@ def result(solution: Solution, *, problem: str, preset: str) -> dict[str, Any]:
         "stop_reason": outcome.stop.code,
         "converged": outcome.stop.converged,
         "seconds": {name: round(value, 3) for name, value in outcome.seconds.items()},
-        "parameters": int(solution.theta.size),
+        "parameters": solution.parameters,
         "sketch": outcome.settings.sketch,
         "points": outcome.points,
         "environment": environment(),

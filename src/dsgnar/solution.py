@@ -12,6 +12,7 @@ import numpy as np
 
 from dsgnar.config import Settings
 from dsgnar.fields import Field, evaluate
+from dsgnar.march import March
 from dsgnar.networks import Architecture
 from dsgnar.precision import x64
 from dsgnar.problem import Problem
@@ -27,6 +28,7 @@ class Record:
     """One iteration: everything that the paper plots."""
 
     iteration: int
+    interval: int  # of time, from 0
     stage: int
     precision: str
     points: int  # of all conditions together
@@ -66,7 +68,7 @@ class Outcome:
     history: tuple[Record, ...]
     stop: StopReason
     seconds: dict[str, float]
-    held_out: dict[str, float]  # root mean square residual of each condition on held-out points
+    held_out: dict[str, float]  # root mean square residual of each condition on held-out points; of the worst interval
     points: dict[str, int]
     relative_l2: dict[str, float] | None
 
@@ -82,12 +84,18 @@ class Solution:
     problem: Problem
     architecture: Architecture | Callable
     residuals: Residuals
-    theta: np.ndarray
+    thetas: np.ndarray  # (intervals, parameters): a network for each time interval; one where there was no marching
+    march: March
     outcome: Outcome | None = None
 
     @property
     def unknowns(self) -> tuple[str, ...]:
         return self.problem.unknowns
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters of one network."""
+        return self.residuals.parameters.count
 
     def __call__(self, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
         """Values at coordinates given by axis name; arrays broadcast. One unknown: an array; several: a dictionary."""
@@ -153,7 +161,7 @@ class Solution:
             f"{'converged' if outcome.stop.converged else 'NOT converged'}: {outcome.stop.sentence}",
             f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
             f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "
-            f"{self.theta.size} parameters, sketch {outcome.settings.sketch}, {outcome.settings.precision} precision",
+            f"{self.parameters} parameters, sketch {outcome.settings.sketch}, {outcome.settings.precision} precision",
             "residual on held-out points (root mean square): "
             + ", ".join(f"{name} {value:.1e}" for name, value in outcome.held_out.items()),
         ]
@@ -175,8 +183,20 @@ class Solution:
         return np.stack([c.ravel() for c in columns], axis=1), columns[0].shape
 
     def _batches(self, kernel: Callable, points: np.ndarray) -> np.ndarray:
-        theta, count = jnp.asarray(self.theta), len(points)
+        """`kernel(theta, points)` for all points, each with the parameters of its time interval."""
+        if self.march.count == 1:
+            return self._of_piece(kernel, self.thetas[0], points)
+        piece = self.march.piece(points[:, self.problem.domain.axes.index(self.problem.domain.time)])
+        order = np.argsort(piece, kind="stable")
+        counts = np.bincount(piece, minlength=self.march.count)
+        parts = np.split(points[order], np.cumsum(counts)[:-1])
+        values = [self._of_piece(kernel, t, p) for t, p in zip(self.thetas, parts, strict=True) if len(p)]
+        return np.concatenate(values)[np.argsort(order, kind="stable")]
+
+    @staticmethod
+    def _of_piece(kernel: Callable, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
+        count = len(points)
         size = BATCH if count > BATCH else max(1, 2 ** math.ceil(math.log2(max(count, 1))))  # few shapes to compile
-        padded = np.concatenate([points, np.repeat(points[:1], -count % size, axis=0)]).astype(self.theta.dtype)
-        blocks = [np.asarray(kernel(theta, jnp.asarray(b))) for b in padded.reshape(-1, size, points.shape[1])]
-        return np.concatenate(blocks)[:count]
+        padded = np.concatenate([points, np.repeat(points[:1], -count % size, axis=0)]).astype(theta.dtype)
+        blocks = [kernel(jnp.asarray(theta), jnp.asarray(b)) for b in padded.reshape(-1, size, points.shape[1])]
+        return np.concatenate([np.asarray(block) for block in blocks])[:count]

@@ -17,10 +17,12 @@ import numpy as np
 
 from dsgnar.cache import enable_compilation_cache
 from dsgnar.config import Settings
-from dsgnar.domain import Interior
+from dsgnar.domain import Box, Initial, Interior
+from dsgnar.march import March, hand_over, warm_start
 from dsgnar.method import compose
 from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
 from dsgnar.optimiser import Active, Optimiser, State, Step
+from dsgnar.parameters import Parameters
 from dsgnar.precision import DTYPES, x64
 from dsgnar.problem import Problem
 from dsgnar.reference import Reference
@@ -92,7 +94,10 @@ class Clock:
 
 
 class Run:
-    """One run of the optimiser on one problem."""
+    """One run of the optimiser on one problem, over one time interval or several in turn.
+
+    What the next iteration depends on, beside problem, network and settings, is in `finished`, `plan` and `state`.
+    """
 
     @x64
     def __init__(
@@ -106,31 +111,72 @@ class Run:
         enable_compilation_cache()
         self.problem, self.reference, self.observers = problem, reference, observers
         self.architecture = default_network(settings.precision) if network is None else network
+        self.march = March.of(problem, settings.intervals)
         module = self._build(self.architecture, settings)
         self.residuals, theta = Residuals.of(problem, module)
         self.settings = settings.resolve(self.residuals.parameters.count)
         self.schedule = schedule(self.settings)
+        self.finished: tuple[np.ndarray, ...] = ()  # parameters of the time intervals that are solved
+        self.worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
+        self.unfinished: StopReason | None = None  # why one of them was left before it had converged
         self.optimiser: Optimiser = compose(self.settings, self.residuals)
         self.plan: Plan = self.schedule.start()
-        weights = np.array([c.initial_weight for c in problem.conditions.values()])
-        first = np.asarray(theta).astype(DTYPES[self.plan.precision])
-        self.state = State(first, weights / weights.mean(), self.settings.radius)
+        self.state = self._first_state(np.asarray(theta))
         self.history: list[Record] = []
         self.clock = Clock()
         self._active: tuple[Any, Active] | None = None
         self._held_out: tuple[Any, tuple] | None = None
         self._compiled: set = set()
 
-    def _build(self, network: Architecture | Callable, settings: Settings) -> Any:
+    def _first_state(self, theta: np.ndarray) -> State:
+        weights = np.array([c.initial_weight for c in self.problem.conditions.values()])
+        first = theta.astype(DTYPES[self.plan.precision])
+        return State(first, weights / weights.mean(), self.settings.radius, iteration=self.plan.begun)
+
+    def _build(self, network: Architecture | Callable, settings: Settings, interval: int = 0) -> Any:
         domain, problem = self.problem.domain, self.problem
         dtype = DTYPES[settings.precision]
         if isinstance(network, Architecture):
             time_axis = None if domain.time is None else domain.index(domain.time)
             inputs = Inputs(domain.bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
-            return network.build(inputs, len(problem.unknowns), key=jax.random.key(settings.seed), dtype=dtype)
+            key = jax.random.key(settings.seed)
+            key = jax.random.fold_in(key, interval) if interval else key
+            return network.build(inputs, len(problem.unknowns), key=key, dtype=dtype)
         module = cast(network, dtype)
         check_network(module, domain.dimension, len(problem.unknowns), dtype)
         return module
+
+    # --- time intervals -----------------------------------------------------------------------------------------------
+
+    @property
+    def interval(self) -> int:
+        """The time interval that is being solved, from 0."""
+        return len(self.finished)
+
+    @property
+    def domain(self) -> Box:
+        """The part of the problem's domain that is being solved."""
+        return self.march.domain(self.problem.domain, self.interval)
+
+    def _next_interval(self, stop: StopReason) -> None:
+        """Hand over to the next time interval."""
+        if not stop.converged:
+            self.unfinished = stop
+        theta = self.state.theta.astype(DTYPES[self.settings.precision])
+        fresh = None
+        if isinstance(self.architecture, Architecture):
+            module = self._build(self.architecture, self.settings, self.interval + 1)
+            fresh = np.asarray(Parameters.of(module)[1])
+        self.finished = (*self.finished, theta)
+        self.plan = self.schedule.start(self.state.iteration)
+        self.state = self._first_state(warm_start(theta, fresh))
+
+    def _with_values(self, name: str, points: np.ndarray) -> np.ndarray:
+        """Points with the values that an earlier interval hands over, where there are several intervals."""
+        if self.march.count == 1 or not isinstance(self.problem.conditions[name].part, Initial):
+            return points
+        before = self.finished[-1] if self.finished else None
+        return hand_over(self.residuals, name, before, points, DTYPES[self.plan.precision])
 
     # --- points -------------------------------------------------------------------------------------------------------
 
@@ -141,28 +187,28 @@ class Run:
             number = condition.points or (count if isinstance(condition.part, Interior) else max(1, count // 2))
             rng = generator(self.settings.seed, "points", name, count, self.plan.draw)
             out[name] = sample(
-                condition.part, self.problem.domain, number, rng, condition.sampling or "uniform", condition.near
+                condition.part, self.domain, number, rng, condition.sampling or "uniform", condition.near
             )
         return out
 
     def active(self) -> Active:
         """The points in force, on the device."""
-        key = (self.plan.points, self.plan.draw, self.plan.precision)
+        key = (self.plan.points, self.plan.draw, self.plan.precision, self.interval)
         if self._active is None or self._active[0] != key:
-            self._active = key, Active.of(self.residuals, self.points(), DTYPES[self.plan.precision])
+            points = {name: self._with_values(name, p) for name, p in self.points().items()}
+            self._active = key, Active.of(self.residuals, points, DTYPES[self.plan.precision])
             self.state = dataclasses.replace(self.state, mean_squares=None)
         return self._active[1]
 
     def held_out(self) -> tuple:
         """Held-out points on the device, none of which is a training point in force."""
-        key = (self.plan.points, self.plan.draw, self.plan.precision)
+        key = (self.plan.points, self.plan.draw, self.plan.precision, self.interval)
         if self._held_out is None or self._held_out[0] != key:
             dtype, training, out = DTYPES[self.plan.precision], self.points(), {}
             for name, condition in self.problem.conditions.items():
                 rng = generator(self.settings.seed, "held-out", name)
-                out[name] = held_out(
-                    condition.part, self.problem.domain, HELD_OUT, rng, training[name], dtype, condition.near
-                )
+                points = held_out(condition.part, self.domain, HELD_OUT, rng, training[name], dtype, condition.near)
+                out[name] = self._with_values(name, points)
             self._held_out = key, self.residuals.device_points(out, dtype)
         return self._held_out[1]
 
@@ -170,7 +216,7 @@ class Run:
 
     @x64
     def run(self) -> Solution:
-        """Iterate until a stop."""
+        """Iterate until a stop, interval after interval."""
         for observer in self.observers:
             observer.started(self)
         self.clock.lap(None)
@@ -180,6 +226,12 @@ class Run:
                 stop = self._iteration()
             except KeyboardInterrupt:
                 stop = StopReason.INTERRUPTED
+            if stop is not None and stop.hands_over and self.interval + 1 < self.march.count:
+                self._close_interval()
+                self._next_interval(stop)
+                stop = None
+        if self.unfinished is not None and stop.converged:
+            stop = self.unfinished
         solution = self.solution(stop)
         for observer in self.observers:
             observer.finished(self, solution)
@@ -211,7 +263,7 @@ class Run:
         return 1, self.state.loss / before if before > 0 else None
 
     def _limits(self) -> StopReason | None:
-        if self.state.iteration >= self.settings.max_iterations:
+        if self.state.iteration - self.plan.begun >= self.settings.max_iterations:
             return StopReason.ITERATIONS
         if self.settings.max_seconds is not None and self.clock.solve >= self.settings.max_seconds:
             return StopReason.SECONDS
@@ -241,6 +293,7 @@ class Run:
             held = weighted_loss(mean_squares, state.weights)
         record = Record(
             iteration=state.iteration,
+            interval=self.interval,
             stage=plan.stage,
             precision=plan.precision,
             points=sum(active.counts),
@@ -264,22 +317,39 @@ class Run:
     def _error(self) -> dict[str, float] | None:
         if self.reference is None:
             return None
-        return self._evaluated().relative_l2(self.reference)
+        return self._solution().relative_l2(self._reference_so_far())
 
-    def _evaluated(self) -> Solution:
-        return Solution(self.problem, self.architecture, self.residuals, np.asarray(self.state.theta))
+    def _reference_so_far(self) -> Reference:
+        """The part of the reference that belongs to the interval being solved."""
+        assert self.reference is not None
+        if self.march.count == 1:
+            return self.reference
+        time = self.problem.domain.axes.index(self.problem.domain.time)
+        return self.reference.where(self.march.piece(self.reference.points[:, time]) == self.interval)
+
+    def _close_interval(self) -> None:
+        """Note how well the interval fits held-out points; the worst one counts."""
+        held = np.sqrt(np.asarray(self.residuals.kernel(jnp.asarray(self.state.theta), self.held_out())))
+        self.worst = tuple(map(float, held if self.worst is None else np.maximum(held, self.worst)))
+
+    def _solution(self, outcome: Outcome | None = None) -> Solution:
+        """The solution as it stands; intervals not reached yet continue the last network."""
+        thetas = [*self.finished, *[self.state.theta] * (self.march.count - self.interval)]
+        dtype = DTYPES[self.settings.precision] if self.finished else self.state.theta.dtype
+        stacked = np.stack(thetas).astype(dtype)
+        return Solution(self.problem, self.architecture, self.residuals, stacked, self.march, outcome)
 
     def solution(self, stop: StopReason) -> Solution:
         """The solution as it stands, with what is known about it."""
-        theta = jnp.asarray(self.state.theta)
-        held = np.sqrt(np.asarray(self.residuals.kernel(theta, self.held_out())))
+        self._close_interval()
+        assert self.worst is not None
         outcome = Outcome(
             settings=self.settings,
             history=tuple(self.history),
             stop=stop,
             seconds={"solve": self.clock.solve, "compile": self.clock.compile},
-            held_out=dict(zip(self.problem.conditions, map(float, held), strict=True)),
+            held_out=dict(zip(self.problem.conditions, self.worst, strict=True)),
             points={name: len(p) for name, p in self.points().items()},
-            relative_l2=self._error(),
+            relative_l2=None if self.reference is None else self._solution().relative_l2(self.reference),
         )
-        return Solution(self.problem, self.architecture, self.residuals, np.asarray(self.state.theta), outcome)
+        return self._solution(outcome)

@@ -39,7 +39,11 @@ class StopReason(enum.Enum):
         "the loss no longer decreases: the floor of network and precision is reached",
         True,
     )
-    ITERATIONS = ("max_iterations", "the maximum number of iterations was reached before convergence", False)
+    ITERATIONS = (
+        "max_iterations",
+        "the maximum number of iterations (of one time interval) was reached before convergence",
+        False,
+    )
     SECONDS = ("max_seconds", "the maximum time was reached before convergence", False)
     INTERRUPTED = ("interrupted", "the run was interrupted", False)
     FAILED = (
@@ -51,6 +55,11 @@ class StopReason(enum.Enum):
     def __init__(self, code: str, sentence: str, converged: bool):
         self.code, self.sentence, self.converged = code, sentence, converged
 
+    @property
+    def hands_over(self) -> bool:
+        """Whether a time march goes on to its next interval."""
+        return self.converged or self is StopReason.ITERATIONS
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -61,6 +70,7 @@ class Plan:
     draw: int = 0  # which draw of them
     gaps: tuple[float, ...] = ()  # loss at new points over loss at those just trained on, the last few
     stage: int = 1
+    begun: int = 0  # iterations before this time interval
     lams: tuple[float, ...] = ()  # of this stage so far
     losses: tuple[float, ...] = ()  # of this stage so far, with the points in force
     retreats: int = 0
@@ -103,10 +113,11 @@ class Schedule:
     # A stage 2 that collapses before the loss has fallen by this factor came too early. Healthy ones gain 1e5 and more.
     GAIN = 1e-3
 
-    def start(self) -> Plan:
+    def start(self, iteration: int = 0) -> Plan:
+        """The plan with which a time interval begins."""
         assert self.settings.points is not None
         first = "single" if self.settings.warm_up and self.settings.precision == "double" else self.settings.precision
-        return Plan(first, self.settings.points)
+        return Plan(first, self.settings.points, draw=iteration, begun=iteration)
 
     def target(self, plan: Plan) -> float:
         assert self.settings.targets is not None
@@ -122,7 +133,7 @@ class Schedule:
             return self._instead_of_stopping(plan, state, stop)
         if plan.stage == 1 and self.switch(plan.lams):
             plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
-        if plan.precision != self.settings.precision and self._needs_double(state, step):
+        if plan.precision != self.settings.precision and self._needs_double(plan, state, step):
             plan = replace(plan, precision=self.settings.precision)
         if len(plan.gaps) == GAPS and math.prod(plan.gaps) > self.gap**GAPS and self._can_grow(plan):
             plan = self._grown(plan)
@@ -143,10 +154,11 @@ class Schedule:
             return replace(plan, tries=plan.tries + 1), replace(state, radius=wide, failures=0), None
         return plan, state, stop
 
-    def _needs_double(self, state: State, step: Step) -> bool:
+    def _needs_double(self, plan: Plan, state: State, step: Step) -> bool:
         """The warm-up is over, and regularisation is so small that single precision no longer resolves the model."""
         above = self.settings.single_above
-        return state.iteration >= self.settings.warm_up and (above is None or not step.lam > above or not step.accepted)
+        warm = state.iteration - plan.begun >= self.settings.warm_up
+        return warm and (above is None or not step.lam > above or not step.accepted)
 
     def _can_grow(self, plan: Plan) -> bool:
         return plan.points < (self.settings.max_points or plan.points)

@@ -25,7 +25,6 @@ class Preset:
     precision: str
     about: str
     settings: Mapping[str, Any] = field(default_factory=dict)  # fields of `Settings`
-    intervals: tuple[float, ...] | int = 1  # time marching: how many, or the interval ends
     measured: Measured | None = None
 
 

@@ -49,23 +49,23 @@ KDV = Benchmark(
     reference=reference,
     presets={
         "default": Preset(
-            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300}, intervals=4
+            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300, "intervals": 4}
         ),
-        "double": Preset(Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000}, intervals=4),
+        "double": Preset(
+            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000, "intervals": 4}
+        ),
         # 5,121 parameters: the frequencies are fixed here, and only here.
         "paper-single": Preset(
             Siren(widths=(40,) * 4, train_frequency=False),
             "single",
             "the paper's configuration",
-            {"sketch": 3000, "points": 2**15},
-            intervals=4,
+            {"sketch": 3000, "points": 2**15, "intervals": 4},
         ),
         "paper-double": Preset(
             Siren(widths=(60,) * 4),
             "double",
             "the paper's configuration, for a GPU",
-            {"sketch": 4000, "points": 2**15},
-            intervals=4,
+            {"sketch": 4000, "points": 2**15, "intervals": 4},
         ),
     },
     paper={"single": 9.55e-7, "double": 8.24e-11},

@@ -52,15 +52,14 @@ KS = Benchmark(
     presets={
         # Double: the chaos would turn single precision's 1e-7 into 1e-2.
         "default": Preset(
-            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 1800}, intervals=16
+            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 1800, "intervals": 16}
         ),
-        "double": Preset(Siren(widths=(50,) * 4), "double", "a larger network", {"sketch": 2500}, intervals=16),
+        "double": Preset(Siren(widths=(50,) * 4), "double", "a larger network", {"sketch": 2500, "intervals": 16}),
         "paper-double": Preset(
             Siren(widths=(70,) * 4),
             "double",
             "the paper's configuration, for a GPU",
-            {"sketch": 5000, "points": 2**15},
-            intervals=16,
+            {"sketch": 5000, "points": 2**15, "intervals": 16},
         ),
     },
     paper={"double": 5.12e-7},

@@ -62,22 +62,22 @@ WAVE = Benchmark(
     reference=reference,
     presets={
         "default": Preset(
-            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1200}, intervals=2
+            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1200, "intervals": 2}
         ),
-        "double": Preset(Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000}, intervals=2),
+        "double": Preset(
+            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000, "intervals": 2}
+        ),
         "paper-single": Preset(
             Siren(widths=(40,) * 4),
             "single",
             "the paper's configuration",
-            {"sketch": 2000, "points": 2**15},
-            intervals=2,
+            {"sketch": 2000, "points": 2**15, "intervals": 2},
         ),
         "paper-double": Preset(
             Siren(widths=(60,) * 4),
             "double",
             "the paper's configuration, for a GPU",
-            {"sketch": 4000, "points": 2**15},
-            intervals=2,
+            {"sketch": 4000, "points": 2**15, "intervals": 2},
         ),
     },
     paper={"single": 5.41e-7, "double": 1.20e-15},
