@@ -12,6 +12,7 @@ import pytest
 import dsgnar as ds
 from dsgnar import runs
 from dsgnar.reference import Reference, interior_grid
+from dsgnar.statement import Statement
 from small import problem
 
 SMALL = dict(network=ds.MLP(widths=(10, 10)), points=512, max_points=512, wait=10)
@@ -131,7 +132,7 @@ def test_an_interruption_ends_the_run_with_what_there_is():
 
 
 def test_a_run_directory_can_be_read(heat, tmp_path):
-    runs.write(tmp_path, heat, problem="heat", preset="mine")
+    runs.write(tmp_path, heat, Statement(heat.problem, "heat", preset="mine"))
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["problem"] == "heat" and result["precision"] == "double" and result["seed"] == 0
     assert set(result) == {

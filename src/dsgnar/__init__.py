@@ -8,6 +8,7 @@ from dsgnar.networks import MLP, SPINN, GaborNet, Siren
 from dsgnar.problem import Condition, Problem, at, boundary, initial, interior
 from dsgnar.progress import Progress
 from dsgnar.reference import Reference
+from dsgnar.runs import load
 from dsgnar.sampling import Near
 from dsgnar.solution import Solution
 from dsgnar.solve import solve
@@ -40,5 +41,6 @@ __all__ = [
     "initial",
     "interior",
     "laplacian",
+    "load",
     "solve",
 ]

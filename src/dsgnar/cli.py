@@ -1,5 +1,6 @@
 """The command line: thin over the library."""
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -9,12 +10,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-import dsgnar
 from dsgnar import figures, references, runs
 from dsgnar.doctor import check_numerics, check_versions, environment
 from dsgnar.problems import SUITE, Benchmark
 from dsgnar.progress import Progress
 from dsgnar.solve import solve as solve_problem
+from dsgnar.statement import StatementError, find
 
 CONVERGED, FAILED, USAGE, NOT_CONVERGED = 0, 1, 2, 3
 
@@ -74,45 +75,38 @@ def solve(
     quiet: Annotated[bool, typer.Option("--quiet", help="no progress, no summary")] = False,
 ) -> None:
     """Solve a problem and write a run directory with result.json, history.csv and figure.png."""
-    benchmark, chosen = _find(problem, preset)
+    try:
+        statement = find(problem, preset)
+    except StatementError as error:
+        _usage(str(error))
     given = dict(
         precision=precision, method=method, seed=seed, sketch=sketch, points=points,
         max_iterations=max_iterations, max_seconds=max_seconds,
     )  # fmt: skip
-    options: Any = {"precision": chosen.precision} | dict(chosen.settings)
-    options |= {name: value for name, value in given.items() if value is not None}
+    options: Any = {name: value for name, value in given.items() if value is not None}
     try:
-        settings = dsgnar.Settings(**options)
+        settings = dataclasses.replace(statement.settings, **options)
     except (TypeError, ValueError) as error:
         _usage(str(error))
-    target = directory or runs.default_directory(problem, preset, settings)
-    observers = [] if quiet else [Progress(title=f"{benchmark.title}, {preset}")]
-    reference = benchmark.reference()
+    target = directory or runs.default_directory(statement, settings)
+    observers = [] if quiet else [Progress(title=statement.title)]
+    reference = statement.reference()
     try:
         solution = solve_problem(
-            benchmark.problem(), network=chosen.network, reference=reference, observers=observers, settings=settings
+            statement.problem, network=statement.network, reference=reference, observers=observers, settings=settings
         )
     except ValueError as error:
         _usage(str(error))
     except FloatingPointError as error:
         err.print(f"dsgnar: {error}")
         raise typer.Exit(FAILED) from None
-    runs.write(target, solution, problem=problem, preset=preset)
-    figures.save(solution, reference, target / "figure.png", title=benchmark.title)
+    runs.write(target, solution, statement)
+    figures.save(solution, reference, target / "figure.png", title=statement.title)
     if not quiet:
         out.print(solution.summary())
         out.print(f"written to {target}/ (result.json, history.csv, figure.png)")
     assert solution.outcome is not None
     raise typer.Exit(CONVERGED if solution.outcome.stop.converged else NOT_CONVERGED)
-
-
-def _find(problem: str, preset: str):
-    if problem not in SUITE:
-        _usage(f"there is no problem {problem!r}; `dsgnar list` shows them: {', '.join(SUITE)}")
-    benchmark = SUITE[problem]
-    if preset not in benchmark.presets:
-        _usage(f"{problem} has no preset {preset!r}; it has {', '.join(benchmark.presets)}")
-    return benchmark, benchmark.presets[preset]
 
 
 def _usage(message: str):

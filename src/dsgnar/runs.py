@@ -1,63 +1,91 @@
 """Run directories: what a run leaves behind, in files that other programs can read.
 
-    result.json    what was reached (see `result`)
-    config.json    everything needed to repeat the run
+    result.json    what was reached (see `result`); there once the run has ended
+    config.json    everything needed to repeat the run; there from the start
     history.csv    a row for each iteration
-    solution.npz   the parameters
+    solution.npz   the parameters, a row for each time interval
+    problem.py     a copy of the person's own file, where the run came from one
+    checkpoint*    where the run was (see `checkpoints`)
     figure.png     the solution and the course of the run
 
-Every file is written beside its final name and moved there, so a reader never sees half a file.
+Every file is written beside its final name and moved there, so a reader never sees half a file. Loading executes nothing,
+with one exception that cannot be avoided: the equations of a person's own file are code, so `problem.py` is run when such
+a run is loaded.
 """
 
 import csv
 import dataclasses
+import hashlib
 import io
 import json
 import os
+import typing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from dsgnar import networks
+from dsgnar.checkpoints import write_atomically
+from dsgnar.config import Settings
+from dsgnar.march import March
 from dsgnar.networks import Architecture
-from dsgnar.solution import Solution
+from dsgnar.problem import Problem
+from dsgnar.solution import Outcome, Record, Solution
+from dsgnar.solve import Run
+from dsgnar.stages import StopReason
+from dsgnar.statement import Statement, from_file, from_suite
+
+LIMITS = ("max_iterations", "max_seconds")  # settings that say when to give up, and change nothing else
 
 
-def default_directory(problem: str, preset: str, settings: Any) -> Path:
+class RunError(ValueError):
+    """A run directory cannot be used; the message says what to do."""
+
+
+class WrongDirectory(RunError):
+    """The directory does not hold what was asked of it: another directory or another call is needed."""
+
+
+def default_directory(statement: Statement, settings: Settings) -> Path:
     """`runs/burgers-default-fast-seed0`."""
-    return Path("runs") / f"{problem}-{preset}-{settings.method}-seed{settings.seed}"
+    parts = (statement.name, statement.preset, settings.method, f"seed{settings.seed}")
+    return Path("runs") / "-".join(part for part in parts if part)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one step."""
-    temporary = path.with_name(path.name + ".partial")
-    with open(temporary, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
+# --- writing ----------------------------------------------------------------------------------------------------------
 
 
-def write(directory: Path, solution: Solution, *, problem: str, preset: str) -> None:
-    """Write everything about a finished run."""
-    directory.mkdir(parents=True, exist_ok=True)
-    result_ = result(solution, problem=problem, preset=preset)
-    write_atomically(directory / "result.json", _json(result_))
-    write_atomically(directory / "config.json", _json(config(solution, problem=problem, preset=preset)))
+def write(directory: Path, solution: Solution, statement: Statement | None = None) -> None:
+    """Write everything about a run that has ended; `result.json` comes last and says that the rest is there."""
+    outcome = _outcome(solution)
+    statement = statement or Statement(solution.problem)
+    begin(directory, statement, solution.architecture, outcome.settings)
     write_atomically(directory / "history.csv", history(solution))
     buffer = io.BytesIO()
     np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times))
     write_atomically(directory / "solution.npz", buffer.getvalue())
+    write_atomically(directory / "result.json", _json(result(solution, statement)))
 
 
-def result(solution: Solution, *, problem: str, preset: str) -> dict[str, Any]:
+def begin(directory: Path, statement: Statement, architecture: Any, settings: Settings) -> dict[str, Any]:
+    """Write what is known when a run starts: its configuration, and the person's own file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    if statement.text is not None:
+        write_atomically(directory / "problem.py", statement.text.encode())
+    described = config(statement, architecture, settings)
+    write_atomically(directory / "config.json", _json(described))
+    return described
+
+
+def result(solution: Solution, statement: Statement) -> dict[str, Any]:
     """What was reached: the contract with programs that read result.json."""
-    outcome = solution.outcome
-    assert outcome is not None
+    outcome = _outcome(solution)
     out = {
-        "problem": problem,
-        "preset": preset,
+        "problem": statement.name,
+        "preset": statement.preset,
         "method": outcome.settings.method,
         "precision": outcome.settings.precision,
         "seed": outcome.settings.seed,
@@ -78,31 +106,44 @@ def result(solution: Solution, *, problem: str, preset: str) -> dict[str, Any]:
     return out
 
 
-def config(solution: Solution, *, problem: str, preset: str) -> dict[str, Any]:
-    """Problem, network and all settings as they were in force."""
-    outcome = solution.outcome
-    assert outcome is not None
-    network = solution.architecture
-    described: Any = repr(type(network).__name__)
-    if isinstance(network, Architecture):
-        described = {"kind": type(network).__name__, **dataclasses.asdict(network)}
+def config(statement: Statement, architecture: Any, settings: Settings) -> dict[str, Any]:
+    """Problem, network and all settings as they are in force."""
+    problem = statement.problem
+    described: Any = {"kind": "custom", "type": type(architecture).__name__}
+    if isinstance(architecture, Architecture):
+        described = {"kind": type(architecture).__name__, **dataclasses.asdict(architecture)}
     return {
-        "problem": problem,
-        "preset": preset,
+        "problem": statement.name,
+        "preset": statement.preset,
+        "source": statement.source,
+        "file": None if statement.path is None else str(statement.path),
+        "statement": {
+            "domain": {axis: list(problem.domain.interval(axis)) for axis in problem.domain.axes},
+            "time": problem.domain.time,
+            "unknowns": list(problem.unknowns),
+            "periodic": list(problem.periodic),
+            "conditions": {name: c.part.describe() for name, c in problem.conditions.items()},
+        },
         "network": described,
-        "settings": dataclasses.asdict(outcome.settings),
+        "settings": dataclasses.asdict(settings),
         "environment": environment(),
     }
 
 
+def fingerprint(config: dict[str, Any]) -> str:
+    """What makes a run the run that it is: checkpoints carry it. When to give up and where it ran do not count."""
+    settings = {name: value for name, value in config["settings"].items() if name not in LIMITS}
+    kept = {name: config[name] for name in ("problem", "source", "statement", "network")} | {"settings": settings}
+    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
+
+
 def history(solution: Solution) -> bytes:
-    """The history as CSV."""
-    outcome = solution.outcome
-    assert outcome is not None
+    """The history as CSV; every number is written so that it reads back as the same number."""
     names = tuple(solution.problem.conditions)
-    rows = [record.row(names) for record in outcome.history]
+    rows = [record.row(names) for record in _outcome(solution).history]
+    columns = list(dict.fromkeys(column for row in rows for column in row)) or ["iteration"]
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, fieldnames=list(rows[0]) if rows else ["iteration"])
+    writer = csv.DictWriter(buffer, fieldnames=columns)
     writer.writeheader()
     writer.writerows(rows)
     return buffer.getvalue().encode()
@@ -121,5 +162,131 @@ def environment() -> dict[str, str]:
     }
 
 
+def _outcome(solution: Solution) -> Outcome:
+    if solution.outcome is None:
+        raise RunError("this solution has no account of its run, so there is nothing to write about it")
+    return solution.outcome
+
+
 def _json(value: Any) -> bytes:
     return (json.dumps(value, indent=2) + "\n").encode()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def load(directory: Path | str, problem: Problem | None = None, *, network: Any = None) -> Solution:
+    """The solution that a run directory holds.
+
+    A run of the suite is loaded by its directory alone. So is a run of a person's own file; its copy in the directory is
+    executed. For a problem that was stated in a program of your own, give the same `problem` again (and `network`, if it
+    was not one of dsgnar's).
+    """
+    directory = Path(directory)
+    described = read_config(directory)
+    statement = recall(directory, problem, network)
+    reached = _read(directory / "result.json")
+    settings = settings_of(described)
+    run = Run(statement.problem, statement.network, settings)
+    try:
+        with np.load(directory / "solution.npz", allow_pickle=False) as file:
+            thetas = file["thetas"]
+    except Exception as error:  # a damaged archive raises whatever its reader stumbles over
+        raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
+    march = March.of(statement.problem, settings.intervals)
+    expected = (march.count, run.residuals.parameters.count)
+    if thetas.shape != expected:
+        raise RunError(f"{directory / 'solution.npz'} holds parameters {thetas.shape}; the network has {expected}")
+    outcome = Outcome(
+        settings=settings,
+        history=_records(directory / "history.csv", tuple(statement.problem.conditions)),
+        stop=StopReason.of(reached["stop_reason"]),
+        seconds=reached["seconds"],
+        held_out=reached["held_out"],
+        points=reached["points"],
+        relative_l2=reached.get("relative_l2"),
+    )
+    return Solution(statement.problem, run.architecture, run.residuals, thetas, march, outcome)
+
+
+def recall(directory: Path | str, problem: Problem | None = None, network: Any = None) -> Statement:
+    """The problem of a run directory with its title, equations and reference, stated again."""
+    directory = Path(directory)
+    described = read_config(directory)
+    if problem is not None:
+        statement = Statement(problem, described["problem"], preset=described["preset"])
+    elif described["source"] == "suite":
+        statement = from_suite(described["problem"], described["preset"])
+    elif described["source"] == "file":
+        statement = from_file(directory / "problem.py", Path(described["file"]))
+    else:
+        raise WrongDirectory(f"the problem in {directory} was stated in a program: give it again, as `problem=...`")
+    chosen = network or architecture_of(described) or statement.network
+    if chosen is None:
+        kind = described["network"]["type"]
+        raise WrongDirectory(f"the network in {directory} is a {kind} of your own: give it again, as `network=...`")
+    statement = dataclasses.replace(statement, network=chosen)
+    again = config(statement, chosen, settings_of(described))["statement"]
+    if again != described["statement"]:
+        differs = next(name for name in again if again[name] != described["statement"][name])
+        raise WrongDirectory(
+            f"this is not the problem in {directory}: its {differs} is {again[differs]}, "
+            f"and there {described['statement'][differs]}"
+        )
+    return statement
+
+
+def read_config(directory: Path) -> dict[str, Any]:
+    """The configuration of a run, or what is wrong with the directory."""
+    if not (directory / "config.json").is_file():
+        raise WrongDirectory(f"there is no run in {directory}: it has no config.json")
+    return _read(directory / "config.json")
+
+
+def settings_of(config: dict[str, Any]) -> Settings:
+    """The settings that a configuration records."""
+    return Settings(**config["settings"])
+
+
+def architecture_of(config: dict[str, Any]) -> Architecture | None:
+    """The network that a configuration records; None if it was somebody's own."""
+    options = dict(config["network"])
+    kind = options.pop("kind")
+    known: dict[str, Callable] = {
+        c.__name__: c for c in (networks.MLP, networks.Siren, networks.GaborNet, networks.SPINN)
+    }
+    return known[kind](**options) if kind in known else None
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise RunError(f"there is no {path}: the run has not ended; `dsgnar resume {path.parent}` goes on") from None
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error}") from None
+
+
+def _records(path: Path, conditions: tuple[str, ...]) -> tuple[Record, ...]:
+    """The history that `history` wrote."""
+    try:
+        with open(path, newline="") as file:
+            return tuple(_record(row, conditions) for row in csv.DictReader(file))
+    except (OSError, KeyError, ValueError) as error:
+        raise RunError(f"{path} cannot be read: {error!r}") from None
+
+
+def _record(row: dict[str, str], conditions: tuple[str, ...]) -> Record:
+    errors = {name[6:-1]: float(value) for name, value in row.items() if name.startswith("error[") and value}
+    values: dict[str, Any] = {
+        "mean_squares": tuple(float(row[f"mean_square[{name}]"]) for name in conditions),
+        "weights": tuple(float(row[f"weight[{name}]"]) for name in conditions),
+        "lam": float(row["lambda"]),
+        "held_out": float(row["held_out"]) if row["held_out"] else None,
+        "error": errors or None,
+        "accepted": row["accepted"] == "True",
+    }
+    for name, kind in typing.get_type_hints(Record).items():
+        if name not in values:
+            values[name] = kind(row[name])
+    return Record(**values)

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -55,6 +56,7 @@ class Record:
                 out.update({f"{label}[{name}]": v for name, v in zip(conditions, value, strict=True)})
             elif f.name == "error":
                 out["error"] = None if value is None else max(value.values())
+                out.update({f"error[{name}]": v for name, v in (value or {}).items()})
             else:
                 out["lambda" if f.name == "lam" else f.name] = value
         return out
@@ -147,10 +149,91 @@ class Solution:
 
         return function
 
+    def residual(self, condition: str) -> Callable[..., np.ndarray]:
+        """The residual of a condition as a function of coordinates: `residual("pde")(x=0.5, t=1.0)`."""
+        if condition not in self.problem.conditions:
+            names = ", ".join(self.problem.conditions)
+            raise ValueError(f"there is no condition {condition!r}; the problem has {names}")
+
+        @x64
+        def function(**coordinates: Any) -> np.ndarray:
+            points, shape = self._points(coordinates)
+            return self._batches(partial(self.residuals.vector, condition), points).reshape(shape)
+
+        return function
+
     def relative_l2(self, reference: Reference) -> dict[str, float]:
         """The relative l2 error of every unknown against a reference."""
-        values = self.at(reference.points)
-        return reference.errors({name: values[:, k] for k, name in enumerate(self.unknowns)})
+        return reference.errors(self._by_name(reference.points))
+
+    def max_error(self, reference: Reference) -> dict[str, float]:
+        """The largest absolute error of every unknown at the points of a reference."""
+        return reference.max_errors(self._by_name(reference.points))
+
+    def _by_name(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        values = self.at(points)
+        return {name: values[:, k] for k, name in enumerate(self.unknowns)}
+
+    # --- for other programs (`export.py`) and for the eye (`figures/`) ------------------------------------------------
+
+    def to_xarray(self, counts: Any = None, **coordinates: Any) -> Any:
+        """An `xarray.Dataset` over a grid. `counts` is the number of points on each axis, or on some by name.
+
+        Coordinates given by name are used as they are: an array, or one value that cuts the domain there.
+        """
+        from dsgnar import export
+
+        return export.to_xarray(self, counts, coordinates)
+
+    def to_netcdf(self, path: Any, /, counts: Any = None, **coordinates: Any) -> None:
+        """Write what `to_xarray` gives to a NetCDF file."""
+        from dsgnar import export
+
+        export.to_netcdf(self, path, counts, coordinates)
+
+    def to_csv(self, path: Any, /, counts: Any = None, **coordinates: Any) -> None:
+        """Write a grid, as in `to_xarray`, as rows of coordinates and unknowns."""
+        from dsgnar import export
+
+        export.to_csv(self, path, counts, coordinates)
+
+    def to_vtk(self, path: Any, /, counts: Any = None, vectors: Any = None, **coordinates: Any) -> None:
+        """Write a grid, as in `to_xarray`, for ParaView.
+
+        A path that ends in .pvd gets a series over time, whose grids go into a folder beside it; one that ends in .vtr gets one
+        grid, in which time, where it is not cut, is an axis like the others. `vectors={"velocity": ("u", "v")}` puts
+        unknowns together, for arrows and streamlines.
+        """
+        from dsgnar import export
+
+        export.to_vtk(self, path, counts, vectors or {}, coordinates)
+
+    def export(self, path: Any) -> None:
+        """Write a function that runs without dsgnar: StableHLO, for any number of points and any device.
+
+        It takes arrays of the solution's type by axis name and returns a dictionary of unknowns; float64 needs x64 mode:
+
+            function = jax.export.deserialize(open("burgers.stablehlo", "rb").read())
+            with jax.enable_x64(True):
+                function.call(x=x, t=t)["u"]
+
+        JAX promises to read such a file for six months after the version that wrote it.
+        """
+        from dsgnar import export
+
+        export.export(self, path)
+
+    def plot(self, reference: Reference | None = None, title: str = "", **options: Any) -> Any:
+        """The solution page (Appendix D of the paper) as a matplotlib figure; options as in `figures.page`."""
+        from dsgnar import figures
+
+        return figures.show(self, reference, title, **options)
+
+    def save(self, directory: Any) -> None:
+        """Write a run directory, which `dsgnar.load` reads."""
+        from dsgnar import runs
+
+        runs.write(Path(directory), self)
 
     def summary(self) -> str:
         """How good the answer is, in words."""

@@ -55,6 +55,11 @@ class StopReason(enum.Enum):
     def __init__(self, code: str, sentence: str, converged: bool):
         self.code, self.sentence, self.converged = code, sentence, converged
 
+    @classmethod
+    def of(cls, code: str) -> "StopReason":
+        """The reason with a code."""
+        return next(reason for reason in cls if reason.code == code)
+
     @property
     def hands_over(self) -> bool:
         """Whether a time march goes on to its next interval."""
