@@ -199,7 +199,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
         raise RunError(f"{directory / 'solution.npz'} holds parameters {thetas.shape}; the network has {expected}")
     outcome = Outcome(
         settings=settings,
-        history=_records(directory / "history.csv", tuple(statement.problem.conditions)),
+        history=read_history(directory / "history.csv", tuple(statement.problem.conditions)),
         stop=StopReason.of(reached["stop_reason"]),
         seconds=reached["seconds"],
         held_out=reached["held_out"],
@@ -267,8 +267,8 @@ def _read(path: Path) -> Any:
         raise RunError(f"{path} cannot be read: {error}") from None
 
 
-def _records(path: Path, conditions: tuple[str, ...]) -> tuple[Record, ...]:
-    """The history that `history` wrote."""
+def read_history(path: Path, conditions: tuple[str, ...]) -> tuple[Record, ...]:
+    """The history that `history` wrote to a file."""
     try:
         with open(path, newline="") as file:
             return tuple(_record(row, conditions) for row in csv.DictReader(file))
