@@ -185,7 +185,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
     directory = Path(directory)
     described = read_config(directory)
     statement = recall(directory, problem, network)
-    reached = _read(directory / "result.json")
+    reached = read_result(directory)
     settings = settings_of(described)
     run = Run(statement.problem, statement.network, settings)
     try:
@@ -241,6 +241,11 @@ def read_config(directory: Path) -> dict[str, Any]:
     if not (directory / "config.json").is_file():
         raise WrongDirectory(f"there is no run in {directory}: it has no config.json")
     return _read(directory / "config.json")
+
+
+def read_result(directory: Path) -> dict[str, Any]:
+    """What a run reached, or that it has not ended."""
+    return _read(directory / "result.json")
 
 
 def settings_of(config: dict[str, Any]) -> Settings:
