@@ -4,6 +4,7 @@ from dsgnar.config import Settings
 from dsgnar.constraints import Hard
 from dsgnar.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.fields import gradient, laplacian
+from dsgnar.keeper import RunDirectory, resume
 from dsgnar.networks import MLP, SPINN, GaborNet, Siren
 from dsgnar.problem import Condition, Problem, at, boundary, initial, interior
 from dsgnar.progress import Progress
@@ -31,6 +32,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Reference",
+    "RunDirectory",
     "Settings",
     "Siren",
     "Solution",
@@ -42,5 +44,6 @@ __all__ = [
     "interior",
     "laplacian",
     "load",
+    "resume",
     "solve",
 ]

@@ -27,7 +27,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from dsgnar import networks
+from dsgnar import checkpoints, networks
 from dsgnar.checkpoints import write_atomically
 from dsgnar.config import Settings
 from dsgnar.march import March
@@ -178,16 +178,18 @@ def _json(value: Any) -> bytes:
 def load(directory: Path | str, problem: Problem | None = None, *, network: Any = None) -> Solution:
     """The solution that a run directory holds.
 
-    A run of the suite is loaded by its directory alone. So is a run of a person's own file; its copy in the directory is
-    executed. For a problem that was stated in a program of your own, give the same `problem` again (and `network`, if it
-    was not one of dsgnar's).
+    Of a run that has not ended it is what the last checkpoint holds. A run of the suite is loaded by its directory alone.
+    So is a run of a person's own file; its copy in the directory is executed. For a problem that was stated in a program of
+    your own, give the same `problem` again (and `network`, if it was not one of dsgnar's).
     """
     directory = Path(directory)
     described = read_config(directory)
     statement = recall(directory, problem, network)
-    reached = read_result(directory)
     settings = settings_of(described)
     run = Run(statement.problem, statement.network, settings)
+    if not (directory / "result.json").exists():
+        return _so_far(directory, described, run)
+    reached = read_result(directory)
     try:
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
             thetas = file["thetas"]
@@ -207,6 +209,16 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
         relative_l2=reached.get("relative_l2"),
     )
     return Solution(statement.problem, run.architecture, run.residuals, thetas, march, outcome)
+
+
+def _so_far(directory: Path, described: dict[str, Any], run: Run) -> Solution:
+    """The solution of a run that has not ended, from its last checkpoint."""
+    checkpoint, complaints = checkpoints.latest(directory, fingerprint(described))
+    if checkpoint is None:
+        what = "; ".join(complaints) or "it has no checkpoint yet"
+        raise RunError(f"the run in {directory} has not ended, and {what}; `dsgnar resume {directory}` goes on")
+    run.restore(checkpoint)
+    return run.solution(StopReason.INTERRUPTED)
 
 
 def recall(directory: Path | str, problem: Problem | None = None, network: Any = None) -> Statement:
@@ -246,6 +258,13 @@ def read_config(directory: Path) -> dict[str, Any]:
 def read_result(directory: Path) -> dict[str, Any]:
     """What a run reached, or that it has not ended."""
     return _read(directory / "result.json")
+
+
+def unfinished(directory: Path) -> bool:
+    """Whether a run was interrupted after it had reached something."""
+    if (directory / "result.json").exists():
+        return read_result(directory)["stop_reason"] == StopReason.INTERRUPTED.code
+    return any((directory / name).exists() for name in (checkpoints.CURRENT, checkpoints.PREVIOUS))
 
 
 def settings_of(config: dict[str, Any]) -> Settings:

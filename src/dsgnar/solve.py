@@ -16,8 +16,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dsgnar.cache import enable_compilation_cache
+from dsgnar.checkpoints import Checkpoint
 from dsgnar.config import Settings
 from dsgnar.domain import Box, Initial, Interior
+from dsgnar.interruption import Interruption
 from dsgnar.march import March, hand_over, warm_start
 from dsgnar.method import compose
 from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
@@ -42,7 +44,9 @@ class Observer(Protocol):
 
     def iterated(self, run: "Run", record: Record) -> None: ...
 
-    def finished(self, run: "Run", solution: Solution) -> None: ...
+    def finished(self, run: "Run", solution: Solution | None) -> None:
+        """The run has ended; there is no solution if it failed."""
+        ...
 
 
 def default_network(precision: str) -> Architecture:
@@ -63,7 +67,8 @@ def solve(
 
     `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
     unknowns. All other options are fields of `Settings`: `precision`, `seed`, `method`, `sketch`, `points` and others.
-    With a `reference` the error is followed along the way. Ctrl-C ends the run after the current iteration.
+    With a `reference` the error is followed along the way. `observers` are told about the course of the run: `Progress()`
+    shows it, `RunDirectory("runs/mine")` keeps it on disk. Ctrl-C ends the run after the current iteration.
     """
     settings = dataclasses.replace(settings or Settings(), **_known(options))
     return Run(problem, network, settings, reference, tuple(observers)).run()
@@ -96,7 +101,8 @@ class Clock:
 class Run:
     """One run of the optimiser on one problem, over one time interval or several in turn.
 
-    What the next iteration depends on, beside problem, network and settings, is in `finished`, `plan` and `state`.
+    What the next iteration depends on, beside problem, network and settings, is in `finished`, `plan` and `state`; `stop` is
+    why there is no next one in this time interval. All of it, with the history, is in a `checkpoint`.
     """
 
     @x64
@@ -122,6 +128,8 @@ class Run:
         self.optimiser: Optimiser = compose(self.settings, self.residuals)
         self.plan: Plan = self.schedule.start()
         self.state = self._first_state(np.asarray(theta))
+        self.stop: StopReason | None = None
+        self.interruption = Interruption()
         self.history: list[Record] = []
         self.clock = Clock()
         self._active: tuple[Any, Active] | None = None
@@ -160,6 +168,8 @@ class Run:
 
     def _next_interval(self, stop: StopReason) -> None:
         """Hand over to the next time interval."""
+        self._close_interval()
+        self.stop = None
         if not stop.converged:
             self.unfinished = stop
         theta = self.state.theta.astype(DTYPES[self.settings.precision])
@@ -191,9 +201,13 @@ class Run:
             )
         return out
 
+    def _key(self) -> tuple:
+        """What the points in force depend on."""
+        return self.plan.points, self.plan.draw, self.plan.precision, self.interval
+
     def active(self) -> Active:
         """The points in force, on the device."""
-        key = (self.plan.points, self.plan.draw, self.plan.precision, self.interval)
+        key = self._key()
         if self._active is None or self._active[0] != key:
             points = {name: self._with_values(name, p) for name, p in self.points().items()}
             self._active = key, Active.of(self.residuals, points, DTYPES[self.plan.precision])
@@ -202,7 +216,7 @@ class Run:
 
     def held_out(self) -> tuple:
         """Held-out points on the device, none of which is a training point in force."""
-        key = (self.plan.points, self.plan.draw, self.plan.precision, self.interval)
+        key = self._key()
         if self._held_out is None or self._held_out[0] != key:
             dtype, training, out = DTYPES[self.plan.precision], self.points(), {}
             for name, condition in self.problem.conditions.items():
@@ -217,25 +231,29 @@ class Run:
     @x64
     def run(self) -> Solution:
         """Iterate until a stop, interval after interval."""
-        for observer in self.observers:
-            observer.started(self)
+        solution = None
+        try:
+            for observer in self.observers:
+                observer.started(self)
+            solution = self.solution(self._iterate())
+            return solution
+        finally:
+            for observer in self.observers:
+                observer.finished(self, solution)
+
+    def _iterate(self) -> StopReason:
+        """Iterate, interval after interval; why that ended."""
         self.clock.lap(None)
-        stop = None
-        while stop is None:
-            try:
-                stop = self._iteration()
-            except KeyboardInterrupt:
-                stop = StopReason.INTERRUPTED
-            if stop is not None and stop.hands_over and self.interval + 1 < self.march.count:
-                self._close_interval()
-                self._next_interval(stop)
-                stop = None
-        if self.unfinished is not None and stop.converged:
-            stop = self.unfinished
-        solution = self.solution(stop)
-        for observer in self.observers:
-            observer.finished(self, solution)
-        return solution
+        with self.interruption:
+            while True:
+                try:
+                    stop = self.stop or self._iteration()
+                except KeyboardInterrupt:
+                    return StopReason.INTERRUPTED
+                if stop is not None and stop.hands_over and self.interval + 1 < self.march.count:
+                    self._next_interval(stop)
+                elif stop is not None:
+                    return self.unfinished if self.unfinished is not None and stop.converged else stop
 
     def _iteration(self) -> StopReason | None:
         plan, before = self.plan, self.state.loss
@@ -250,9 +268,10 @@ class Run:
             self.state = dataclasses.replace(
                 self.state, theta=self.state.theta.astype(DTYPES[self.plan.precision]), mean_squares=None
             )
+        self.stop = stop or self._limits() or (StopReason.INTERRUPTED if self.interruption.asked else None)
         self._record(plan, active, state, step)
         self.clock.lap(None)
-        return stop or self._limits()
+        return self.stop
 
     def _new_points(self, active: Active, before: float) -> tuple[int, float | None]:
         """Evaluate the loss at newly drawn points; how many evaluations that took, and its ratio to the loss before."""
@@ -313,6 +332,37 @@ class Run:
         self.history.append(record)
         for observer in self.observers:
             observer.iterated(self, record)
+
+    # --- interruption and return --------------------------------------------------------------------------------------
+
+    def checkpoint(self) -> Checkpoint:
+        """All that is needed to go on from here, after a complete iteration."""
+        return Checkpoint(
+            state=self.state,
+            plan=self.plan,
+            history=tuple(self.history),
+            seconds={"solve": self.clock.solve, "compile": self.clock.compile},
+            finished=self.finished,
+            worst=self.worst,
+            unfinished=self.unfinished,
+            stop=self.stop,
+            evaluated=self._active is not None and self._active[0] == self._key(),
+        )
+
+    @x64
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Be where the checkpoint was taken. An interruption is over, and limits are those of the settings now."""
+        self.finished, self.worst, self.unfinished = checkpoint.finished, checkpoint.worst, checkpoint.unfinished
+        self.plan, self.history = checkpoint.plan, list(checkpoint.history)
+        self.clock = Clock(**checkpoint.seconds)
+        self._active = self._held_out = None
+        if checkpoint.evaluated:
+            self.active()  # the state's mean squares belong to these points: there are no new ones to evaluate
+        self.state, self.stop = checkpoint.state, checkpoint.stop
+        if self.stop in (StopReason.ITERATIONS, StopReason.SECONDS, StopReason.INTERRUPTED):
+            self.stop = self._limits()
+
+    # --- what there is ------------------------------------------------------------------------------------------------
 
     def _error(self) -> dict[str, float] | None:
         if self.reference is None:

@@ -1,0 +1,16 @@
+"""The command line: thin over the library. One file for each group of commands, which it adds to `common.app`."""
+
+# ruff: noqa: I001 - the order of the imports is the order in which `--help` lists the commands
+import sys
+
+from dsgnar.cli import solving
+from dsgnar.cli import looking
+from dsgnar.cli import measuring
+from dsgnar.cli.common import app
+
+__all__ = ["app", "looking", "main", "measuring", "solving"]
+
+
+def main() -> None:
+    """Entry point of the `dsgnar` command."""
+    sys.exit(app())

@@ -1,0 +1,137 @@
+"""Commands that measure: `bench`, `reproduce`."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import dsgnar
+from dsgnar import bench as benches
+from dsgnar.bench import machine, records, report, table1
+from dsgnar.checkpoints import write_atomically
+from dsgnar.cli.common import app, err, explained, out, wrong_values
+
+Into = Annotated[Path | None, typer.Option(help="also put the table into this page, between its marks", dir_okay=False)]
+Quick = Annotated[bool, typer.Option("--quick", help="a tiny case, to see that the command works")]
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+@app.command()
+def bench(
+    cases: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help=f"{', '.join(benches.CASES)}, problem:preset, or your own file; burgers-single unless given"
+        ),
+    ] = None,
+    parts: Annotated[str, typer.Option(help=f"of {','.join(benches.PARTS)}")] = ",".join(benches.Options.parts),
+    repeats: Annotated[int, typer.Option(help="of every measurement", min=1)] = benches.Options.repeats,
+    seeds: Annotated[int, typer.Option(help="whole solves with fast", min=1)] = benches.Options.seeds,
+    paper_seeds: Annotated[int, typer.Option(help="and with paper", min=0)] = benches.Options.paper_seeds,
+    error: Annotated[float | None, typer.Option(help="that whole solves are to reach")] = None,
+    directory: Annotated[Path, typer.Option("--out", "-o", help="where results go", file_okay=False)] = Path(
+        "runs/bench"
+    ),
+    history: Annotated[
+        Path | None,
+        typer.Option(help="earlier results; ~/.local/share/dsgnar/bench.jsonl unless given", dir_okay=False),
+    ] = None,
+    into: Into = None,
+    quick: Quick = False,
+) -> None:
+    """How fast, side by side with the paper's order of operations.
+
+    Both methods take turns on this machine. Ratios say how many times sooner `fast` is: the median of the repeats, and the
+    least and most. Writes bench.json, bench.md and bench.png, and compares with the last result on this machine.
+    """
+    with wrong_values():
+        chosen = [benches.find(name) for name in cases or (["tiny"] if quick else ["burgers-single"])]
+        options = benches.Options(_names(parts), repeats, seeds, paper_seeds, error)
+    here, date = machine.describe(), datetime.now(UTC).isoformat(timespec="seconds")
+    stamp = {"machine": machine.key(here), "version": dsgnar.__version__, "date": date}
+    file = history or records.default_path()
+    before, rows = records.latest(file, stamp["machine"]), []
+    out.print(f"{stamp['machine']}; dsgnar {stamp['version']}; median (least to most)")
+    with explained():
+        for row in _shown(benches.measure(chosen, options.quick() if quick else options)):
+            rows.append(row)
+            comparison = records.compare(row, before.get((row.case, row.part)))
+            out.print(_line(report.cells(row, comparison)), markup=False)
+            records.append(file, row, **stamp)
+        directory.mkdir(parents=True, exist_ok=True)
+        content = {**stamp, "environment": here, "rows": [row.to_json() for row in rows]}
+        write_atomically(directory / "bench.json", (json.dumps(content, indent=1) + "\n").encode())
+        text = report.markdown(rows, **stamp)
+        write_atomically(directory / "bench.md", text.encode())
+        drawn = report.figure(rows, f"{stamp['machine']}; dsgnar {stamp['version']}", directory / "bench.png")
+        _fill(into, "bench", text)
+    out.print(
+        f"written to {directory}/ (bench.json, bench.md{', bench.png' if drawn else ''}); earlier results: {file}"
+    )
+
+
+def _shown(rows):
+    """The same rows, with a sign of life while they are waited for."""
+    iterator = iter(rows)
+    while True:
+        with err.status("measuring"):
+            row = next(iterator, None)
+        if row is None:
+            return
+        yield row
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    case, part, fast, paper, ratio, rest = cells
+    words = [f"{case:16} {part:18}", f"fast {fast:28}" if paper else f"{fast:33}"]
+    words += [f"paper {paper:28}", f"ratio {ratio}"] if paper else []
+    return "  ".join([*words, rest]).rstrip()
+
+
+def _fill(page: Path | None, name: str, text: str) -> None:
+    if page is not None:
+        with wrong_values():
+            report.fill(page, name, text)
+
+
+reproduce = typer.Typer(help="The paper's tables and figures on this machine.", no_args_is_help=True)
+app.add_typer(reproduce, name="reproduce")
+
+
+@reproduce.command("table1")
+def table1_(
+    directory: Annotated[
+        Path, typer.Option("--out", "-o", help="where results go, and where earlier ones are found", file_okay=False)
+    ] = Path("runs/table1"),
+    max_seconds: Annotated[float, typer.Option(help="for each cell")] = 1800.0,
+    memory: Annotated[
+        float | None, typer.Option(help="GiB for each cell; nine tenths of what is available unless given")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="after the first call, which compiles", min=1)] = 3,
+    columns: Annotated[str, typer.Option(help="which of them")] = ",".join(table1.COLUMNS),
+    into: Into = None,
+    quick: Quick = False,
+) -> None:
+    """Table 1: time and memory to build Jacobians of up to 2^20 x 252,503, in full and sketched.
+
+    Every cell is measured in a process of its own and stored at once; called again, the command goes on where it was.
+    """
+    free = machine.available_memory()
+    limits = table1.Limits(max_seconds, memory or (0.9 * free if free else None), repeats)
+    measured = []
+    with explained(), wrong_values():
+        sizes = table1.QUICK if quick else table1.ROWS
+        for size, cell in _shown(table1.table(directory, limits, sizes, _names(columns))):
+            measured.append((size, cell))
+            out.print(
+                f"{size.points:>8} x {size.parameters:<7} {cell.column:12} {cell} {cell.message}".rstrip(), markup=False
+            )
+        text = table1.markdown(measured)
+        write_atomically(directory / "table1.md", text.encode())
+        _fill(into, "table1", text)
+    out.print(f"written to {directory}/ (table1.json, table1.md)")
