@@ -21,6 +21,9 @@ class Reference:
     shape: tuple[int, ...] | None = None  # of the grid, where the points form one (axis order of the domain)
     gauge: tuple[str, ...] = ()  # unknowns that are determined up to a constant, such as a pressure
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # "velocity": ("u", "v")
+    function: Callable[..., Mapping[str, np.ndarray]] | None = (
+        None  # of coordinate arrays, where there is a closed form
+    )
 
     @classmethod
     def on_grid(
@@ -34,7 +37,7 @@ class Reference:
         mesh = np.meshgrid(*axes.values(), indexing="ij")
         flat = {axis: m.ravel() for axis, m in zip(axes, mesh, strict=True)}
         values = {name: np.asarray(v, np.float64) for name, v in solution(**flat).items()}
-        return cls(np.stack(list(flat.values()), 1), values, accuracy, source, mesh[0].shape)
+        return cls(np.stack(list(flat.values()), 1), values, accuracy, source, mesh[0].shape, function=solution)
 
     def where(self, chosen: np.ndarray) -> "Reference":
         """The rows of the table that `chosen` marks."""
@@ -43,16 +46,31 @@ class Reference:
 
     def errors(self, values: Mapping[str, np.ndarray]) -> dict[str, float]:
         """The relative l2 error of every unknown, and of every group of them, for values at the table's points."""
-        difference = {name: self._difference(name, values[name]) for name in self.values}
-        norms = {name: np.linalg.norm(self._centred(name, self.values[name])) for name in self.values}
+        difference = self.differences(values)
+        norms = {name: np.linalg.norm(self.centred(name)) for name in self.values}
         out = {name: float(np.linalg.norm(difference[name]) / norms[name]) for name in self.values}
         for group, members in self.groups.items():
             above = np.sqrt(sum(np.linalg.norm(difference[name]) ** 2 for name in members))
             out[group] = float(above / np.sqrt(sum(norms[name] ** 2 for name in members)))
         return out
 
-    def _difference(self, name: str, values: np.ndarray) -> np.ndarray:
-        return self._centred(name, np.asarray(values, np.float64)) - self._centred(name, self.values[name])
+    def max_errors(self, values: Mapping[str, np.ndarray]) -> dict[str, float]:
+        """The largest absolute error of every unknown, and the longest error vector of every group of them."""
+        difference = self.differences(values)
+        out = {name: float(np.abs(d).max()) for name, d in difference.items()}
+        for group, members in self.groups.items():
+            out[group] = float(np.sqrt(sum(difference[name] ** 2 for name in members)).max())
+        return out
+
+    def differences(self, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Values at the table's points minus the reference's, up to the constant that a gauge leaves open."""
+        return {
+            name: self._centred(name, np.asarray(values[name], np.float64)) - self.centred(name) for name in self.values
+        }
+
+    def centred(self, name: str) -> np.ndarray:
+        """The reference's values of an unknown, without the constant that a gauge leaves open."""
+        return self._centred(name, self.values[name])
 
     def _centred(self, name: str, values: np.ndarray) -> np.ndarray:
         return values - values.mean() if name in self.gauge else values

@@ -200,8 +200,8 @@ class Solution:
     def to_vtk(self, path: Any, /, counts: Any = None, vectors: Any = None, **coordinates: Any) -> None:
         """Write a grid, as in `to_xarray`, for ParaView.
 
-        A path that ends in .pvd gets a series over time, whose grids go into a folder beside it; one that ends in .vtr gets one
-        grid, in which time, where it is not cut, is an axis like the others. `vectors={"velocity": ("u", "v")}` puts
+        A path that ends in .pvd gets a series over time, whose grids go into a folder beside it; one that ends in .vtr gets
+        one grid, in which time, where it is not cut, is an axis like the others. `vectors={"velocity": ("u", "v")}` puts
         unknowns together, for arrows and streamlines.
         """
         from dsgnar import export

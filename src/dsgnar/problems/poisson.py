@@ -74,8 +74,14 @@ def exact_10d(points, xp=np):
 
 def _reference(dimension: int, exact: Callable) -> Reference:
     points = generator(0, "reference", dimension).random((SAMPLE, dimension))
-    values = np.asarray(exact(points.astype(EXTENDED)), np.float64)
-    return Reference(points, {"u": values}, accuracy=1e-16, source="closed form, evaluated in extended precision")
+
+    def function(**coordinates):
+        columns = np.broadcast_arrays(*(np.asarray(c, EXTENDED) for c in coordinates.values()))
+        return {"u": np.asarray(exact(np.stack(columns, axis=-1)), np.float64)}
+
+    values = function(**{f"x{i + 1}": column for i, column in enumerate(points.T)})
+    source = "closed form, evaluated in extended precision"
+    return Reference(points, values, accuracy=1e-16, source=source, function=function)
 
 
 def reference_5d() -> Reference:
