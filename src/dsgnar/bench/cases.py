@@ -1,14 +1,16 @@
-"""What is measured: a problem of the suite, one of its presets, and sizes where they differ from the preset's."""
+"""What is measured: a problem, one of its presets, and sizes where they differ from the preset's."""
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from dsgnar.config import Settings
+from dsgnar import statement
 from dsgnar.networks import MLP, Architecture
-from dsgnar.problems import SUITE, Benchmark, Preset
 from dsgnar.reference import Reference
 from dsgnar.solve import Observer, Run
+from dsgnar.statement import Statement
 
 METHODS = ("fast", "paper")
 
@@ -19,21 +21,17 @@ class Case:
 
     name: str
     problem: str
-    preset: str
+    preset: str = "default"
     changes: Mapping[str, Any] = field(default_factory=dict)  # to the preset's settings
-    smaller: Architecture | None = None  # instead of the preset's network
+    network: Architecture | None = None  # instead of the preset's
 
-    @property
-    def benchmark(self) -> Benchmark:
-        return SUITE[self.problem]
-
-    @property
-    def _preset(self) -> Preset:
-        return self.benchmark.presets[self.preset]
+    @cached_property
+    def statement(self) -> Statement:
+        return statement.find(self.problem, self.preset)
 
     @property
     def precision(self) -> str:
-        return self._preset.precision
+        return self.statement.settings.precision
 
     def run(
         self,
@@ -43,15 +41,14 @@ class Case:
         **changes: Any,
     ) -> Run:
         """A run of this case, ready to start."""
-        preset = self._preset
-        options = {"precision": preset.precision, "method": method, **preset.settings, **self.changes, **changes}
-        network = self.smaller or preset.network
-        return Run(self.benchmark.problem(), network, Settings(**options), reference, observers)
+        stated = self.statement
+        settings = dataclasses.replace(stated.settings, **{"method": method, **self.changes, **changes})
+        return Run(stated.problem, self.network or stated.network, settings, reference, observers)
 
 
 # Sizes of the paper's Burgers runs: parameters / sketch / points. The double ones have equal points for both methods.
 _NAMED = (
-    Case("burgers-single", "burgers", "default"),  # 1,447 / 700 / each method's own: 2^15 + 2^14 for `paper`
+    Case("burgers-single", "burgers"),  # 1,447 / 700 / each method's own: 2^15 + 2^14 for `paper`
     Case("burgers-double", "burgers", "double", {"points": 2**15}),  # 5,125 / 2,000 / 2^15 + 2^14
     Case("burgers-large", "burgers", "paper-double", {"points": 2**15}),  # 11,285 / 4,000 / 2^15 + 2^14
     Case("tiny", "burgers", "default", {"sketch": 30, "points": 256}, MLP((8, 8))),  # to try the command
@@ -60,15 +57,10 @@ CASES = {case.name: case for case in _NAMED}
 
 
 def find(name: str) -> Case:
-    """A case by name, or `problem:preset`."""
+    """A case by name, a `problem:preset`, or a person's own file."""
     if name in CASES:
         return CASES[name]
     problem, _, preset = name.partition(":")
-    if problem not in SUITE:
-        raise ValueError(
-            f"there is no case {name!r}; there are {', '.join(CASES)}, and problem:preset of `dsgnar list`"
-        )
-    preset = preset or "default"
-    if preset not in SUITE[problem].presets:
-        raise ValueError(f"{problem} has no preset {preset!r}; it has {', '.join(SUITE[problem].presets)}")
-    return Case(f"{problem}:{preset}", problem, preset)
+    case = Case(name, problem, preset or "default")
+    case.statement  # noqa: B018 - what is wrong with a name is said at once
+    return case

@@ -19,7 +19,7 @@ def describe() -> dict[str, str]:
 
 def key(machine: dict[str, str]) -> str:
     """Equal for measurements that may be compared with each other."""
-    return "{processor}, {cores} cores, {threads} BLAS threads, {device_kind}".format(**machine)
+    return "{processor}, {cores} cores, BLAS threads: {threads}, {device_kind}".format(**machine)
 
 
 def _processor() -> str:

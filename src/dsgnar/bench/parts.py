@@ -53,9 +53,17 @@ class Watched:
         return getattr(self.part, name)
 
 
-# A run that stays as it is: each call of `run.run()` makes one more iteration, in the precision of the case, with the
-# points that it begins with (a maximum below them is raised to them), without cutting time.
+# A run that stays as it is: one iteration at a time, in the precision of the case, with as many points as it begins with
+# (a maximum below them is raised to them), without cutting time.
 STEADY: dict[str, Any] = dict(max_iterations=1, warm_up=0, max_points=1, intervals=1)
+
+
+def advance(run: Run) -> None:
+    """Go on until the run's limit of iterations, as it is for one iteration with `STEADY`."""
+    run.stop = None
+    run.run()
+    if run.interruption.asked:
+        raise KeyboardInterrupt
 
 
 class Stepper:
@@ -86,7 +94,7 @@ class Stepper:
         for part in self.watched.values():
             part.seconds = 0.0
         before = self.run.clock.solve
-        self.run.run()
+        advance(self.run)
         parts = {name: part.seconds for name, part in self.watched.items()}
         iteration = self.run.clock.solve - before
         rest = iteration - sum(parts.values())
@@ -101,7 +109,7 @@ class Stepper:
 def typical(case: Case) -> State:
     """Where both methods start."""
     run = case.run("fast", **{**STEADY, "precision": "single", "max_iterations": WARM})
-    run.run()
+    advance(run)
     return run.state
 
 

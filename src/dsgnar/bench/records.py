@@ -46,7 +46,7 @@ def compare(row: Row, entry: dict[str, Any] | None) -> str:
     before = None if entry is None else Row.from_json(entry)
     if entry is None or before is None or row.fast is None or before.fast is None:
         return ""
-    change = f"{(row.fast.median / before.fast.median):.2f} of {entry['version']}, {entry['date'][:10]}"
+    change = f"{row.fast.median / before.fast.median:.2f} x {entry['version']} of {entry['date'][:10]}"
     if row.unit != "s" or not _above(row.fast, before.fast):
         return change
     if row.ratio is not None and before.ratio is not None and not _above(before.ratio, row.ratio):

@@ -27,12 +27,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dsgnar.bench import isolated, machine
+from dsgnar.checkpoints import write_atomically
 from dsgnar.jacobian import Jacobian
 from dsgnar.networks import MLP, Inputs
 from dsgnar.precision import x64
 from dsgnar.problems import burgers
 from dsgnar.residuals import Residuals
-from dsgnar.runs import write_atomically
 from dsgnar.sampling import generator, sample
 from dsgnar.sketch import AllColumns, Buckets, CountSketch
 

@@ -13,7 +13,7 @@ from dsgnar.bench import machine, records, report, table1
 from dsgnar.checkpoints import write_atomically
 from dsgnar.cli.common import app, err, explained, out, wrong_values
 
-Into = Annotated[Path | None, typer.Option(help="also put the table into this page, between its marks", dir_okay=False)]
+Into = Annotated[str | None, typer.Option(help="PAGE or PAGE#MARK: also put the table into a page, at its mark")]
 Quick = Annotated[bool, typer.Option("--quick", help="a tiny case, to see that the command works")]
 
 
@@ -93,10 +93,11 @@ def _line(cells: tuple[str, ...]) -> str:
     return "  ".join([*words, rest]).rstrip()
 
 
-def _fill(page: Path | None, name: str, text: str) -> None:
-    if page is not None:
+def _fill(into: str | None, mark: str, text: str) -> None:
+    if into is not None:
+        page, _, wanted = into.partition("#")
         with wrong_values():
-            report.fill(page, name, text)
+            report.fill(Path(page), wanted or mark, text)
 
 
 reproduce = typer.Typer(help="The paper's tables and figures on this machine.", no_args_is_help=True)

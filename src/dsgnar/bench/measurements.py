@@ -7,6 +7,7 @@ compile    seconds to compile the kernels of one size: the first time, and from 
 growth     seconds of an iteration and peak memory while N doubles
 """
 
+import dataclasses
 import statistics
 import tempfile
 import time
@@ -18,13 +19,14 @@ import scipy.fft
 
 from dsgnar.bench import isolated, machine
 from dsgnar.bench.cases import METHODS, Case, find
-from dsgnar.bench.parts import STEADY, Stepper, iterations
+from dsgnar.bench.parts import STEADY, Stepper, advance, iterations
 from dsgnar.bench.spread import Row, Spread
 from dsgnar.domain import Interior
 from dsgnar.factorise import SVD, Auto
 from dsgnar.precision import DTYPES
-from dsgnar.solution import Record, Solution
+from dsgnar.solution import Outcome, Record, Solution
 from dsgnar.solve import Run
+from dsgnar.stages import StopReason
 
 ITERATION = ("sketch", "factorisation", "search", "iteration")
 PARTS = (*ITERATION, "svd", "solve", "compile", "growth")
@@ -48,10 +50,9 @@ class Options:
         if unknown:
             raise ValueError(f"there is no part {unknown[0]!r}; there are {', '.join(PARTS)}")
 
-    @classmethod
-    def quick(cls, parts: Sequence[str]) -> "Options":
-        """Sizes of no significance, to see that everything works."""
-        return cls(parts, repeats=2, seeds=1, svd_sizes=(320,), growth=(512, 1024), gemm_size=256)
+    def quick(self) -> "Options":
+        """The same in sizes of no significance, to see that everything works."""
+        return dataclasses.replace(self, svd_sizes=(320,), growth=(512, 1024), gemm_size=256)
 
 
 def measure(cases: Sequence[Case], options: Options) -> Iterator[Row]:
@@ -148,18 +149,27 @@ def solves(case: Case, options: Options) -> Iterator[Row]:
     for seed in range(options.seeds):
         for method in METHODS if seed < options.paper_seeds else ("fast",):
             watch = Reached(options.error)
-            outcome = case.run(method, case.benchmark.reference(), (watch,), seed=seed).run().outcome
-            assert outcome is not None and outcome.relative_l2 is not None
+            outcome = _solve(case.run(method, case.statement.reference(), (watch,), seed=seed))
             whole[method].append(outcome.seconds["solve"])
             reached[method].append(watch.seconds)
-            facts.setdefault(f"{method} errors", []).append(max(outcome.relative_l2.values()))
+            if outcome.relative_l2:
+                facts.setdefault(f"{method} errors", []).append(max(outcome.relative_l2.values()))
             facts.setdefault(f"{method} iterations", []).append(len(outcome.history))
             facts.setdefault(f"{method} compile", []).append(round(outcome.seconds["compile"], 2))
-    facts["fast median error"] = [statistics.median(facts["fast errors"])]
+    if "fast errors" in facts:
+        facts["fast median error"] = [statistics.median(facts["fast errors"])]
     for part, seconds in (("solve", whole), (f"solve to {options.error:.2e}" if options.error else "", reached)):
         if part:
             fast, paper = (Spread(tuple(seconds[m])) if seconds[m] else None for m in METHODS)
             yield Row(case.name, part, fast, paper, facts=facts if part == "solve" else {})
+
+
+def _solve(run: Run) -> Outcome:
+    outcome = run.run().outcome
+    assert outcome is not None
+    if outcome.stop is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    return outcome
 
 
 # --- in processes of their own ----------------------------------------------------------------------------------------
@@ -181,7 +191,7 @@ def compiling(case: Case, repeats: int) -> Iterator[Row]:
 
 def _compile(case: str, method: str) -> Iterator[float]:
     run = find(case).run(method, **STEADY)
-    run.run()
+    advance(run)
     yield run.clock.compile
 
 
@@ -197,7 +207,7 @@ def growth(case: Case, sizes: Sequence[int], repeats: int) -> Iterator[Row]:
 def _grow(case: str, total: int, repeats: int) -> Iterator[list[float]]:
     """Seconds of iterations with about `total` points, from a random network."""
     found = find(case)
-    parts = [condition.part for condition in found.benchmark.problem().conditions.values()]
+    parts = [condition.part for condition in found.statement.problem.conditions.values()]
     share = sum(1.0 if isinstance(part, Interior) else 0.5 for part in parts)  # of interior points, see `Run.points`
     stepper = Stepper(found.run("fast", **{**STEADY, "points": round(total / share)}))
     yield [stepper.step()["iteration"] for _ in range(repeats + 1)][1:]
