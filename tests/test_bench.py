@@ -138,6 +138,16 @@ def test_flops_of_a_residual_are_those_of_its_matrix_products():
     assert 4 * 2 * weights < equation < 4 * 3.2 * weights  # u, u_x, u_t, u_xx
 
 
+def test_flops_of_a_sketch_count_the_residuals_that_go_into_it():
+    for method in cases.METHODS:
+        run = find("tiny").run(method)
+        each = parts.residual_flops(run.residuals, np.float32)
+        everything = 3 * np.dot(each, run.active().counts)
+        assert 0 < parts.sketch_flops(run) <= everything
+        if method == "paper":
+            assert parts.sketch_flops(run) == everything
+
+
 def test_singular_values_fall_over_sixteen_orders():
     A, _ = measurements.falling(60)
     np.testing.assert_allclose(np.linalg.svd(A, compute_uv=False), np.geomspace(1, 1e-16, 60), rtol=1e-6, atol=1e-15)

@@ -22,6 +22,8 @@ from dsgnar.jacobian import Sketched
 from dsgnar.optimiser import State
 from dsgnar.precision import DTYPES, x64
 from dsgnar.residuals import Residuals
+from dsgnar.sampling import generator
+from dsgnar.sketch import Table
 from dsgnar.solve import Run
 
 WARM = 10  # iterations in single precision before; the paper's hybrid precision has as many (section 4.2)
@@ -137,9 +139,12 @@ def iterations(case: Case, repeats: int, gemm: float) -> Iterator[Row]:
 
 
 def sketch_flops(run: Run) -> float:
-    """What the gradients of all residuals need: the least that a sketch by reverse mode costs, whatever its order."""
+    """What the gradients of the residuals that go into a sketch need, whatever the order in which it is made."""
+    counts = run.active().counts
+    drawn = run.optimiser.jacobian.rows.draw(generator(0), counts)
+    used = [int(np.count_nonzero(t.sign)) if isinstance(t, Table) else n for t, n in zip(drawn, counts, strict=True)]
     each = residual_flops(run.residuals, DTYPES[run.settings.precision])
-    return REVERSE * sum(flops * count for flops, count in zip(each, run.active().counts, strict=True))
+    return REVERSE * float(np.dot(each, used))
 
 
 @x64
