@@ -1,0 +1,148 @@
+"""The page: everything that belongs to it in one file, which asks nothing of any network.
+
+plotly.js comes with the plotly package and is embedded whole. The page's security policy forbids to load anything.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+from plotly.offline import get_plotlyjs
+
+import dsgnar
+from dsgnar import runs
+from dsgnar.checkpoints import write_atomically
+from dsgnar.figures.planes import Quality, planes
+from dsgnar.report import charts, fields, sections
+from dsgnar.report.charts import Chart
+from dsgnar.report.recorded import Recorded, read
+from dsgnar.statement import Statement
+
+
+def write(directories: Sequence[Path], path: Path) -> None:
+    """Write the page about one run, or about several side by side."""
+    recorded = [read(directory) for directory in directories]
+    text = one(recorded[0]) if len(recorded) == 1 else several(recorded)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, text.encode())
+
+
+def one(run: Recorded) -> str:
+    """The page about one run."""
+    statement, quality, why = evaluated(run)
+    course, shown = charts.course(run), [] if quality is None else fields.charts(quality)
+    equations = statement.equations if statement else run.benchmark.equations if run.benchmark else ()
+    title = run.title if run.benchmark or not statement else statement.title
+    links = {"result": "Result", "problem": "Problem", "solution": "Solution", "course": "Course of the run",
+             "configuration": "Configuration", "files": "Files"}  # fmt: skip
+    body = [
+        sections.section("result", "Result", sections.tiles(run), sections.certificate(run, quality)),
+        sections.section(
+            "problem",
+            "Problem",
+            sections.problem(run, equations, None if quality is None else quality.solution.problem),
+        ),
+        sections.section("solution", "Solution", _note(why), sections.figures(shown, "wide") if shown else ""),
+        sections.section(
+            "course",
+            "Course of the run",
+            _note(run.missing),
+            sections.tools({run.directory.name: run}) if course else "",
+            sections.figures(course) if course else "",
+        ),
+        sections.section("configuration", "Configuration", sections.configuration(run)),
+        sections.section("files", "Files", sections.downloads({run.directory.name: run})),
+    ]
+    head = sections.header(f"dsgnar run {run.directory.name}", title, sections.lead(run), links)
+    return _page(f"{title} – dsgnar", head, body, [*shown, *course])
+
+
+def several(recorded: Sequence[Recorded]) -> str:
+    """The page that compares runs."""
+    labelled = labels(recorded)
+    problems = list(dict.fromkeys(run.title for run in recorded))
+    overlaid, shown = charts.overlaid(labelled), _error_maps(labelled)
+    course = (sections.tools(labelled), sections.figures(overlaid))
+    without = [f"{label}: {run.missing}" for label, run in labelled.items() if run.missing]
+    body = [
+        sections.section("result", "Results", sections.comparison(labelled)),
+        sections.section("course", "Course of the runs", _note("; ".join(without)), *course),
+        sections.section("solution", "Errors on one scale", sections.figures(shown, "wide")) if shown else "",
+        sections.section("configuration", "Differences in configuration", sections.differences(labelled)),
+        sections.section("files", "Files", sections.downloads(labelled)),
+    ]  # fmt: skip
+    links = {
+        "result": "Results",
+        "course": "Course",
+        "solution": "Errors",
+        "configuration": "Differences",
+        "files": "Files",
+    }
+    if not shown:
+        del links["solution"]
+    head = sections.header(
+        f"dsgnar, {len(recorded)} runs", "Comparison: " + ", ".join(problems), sections.lead_of_several(labelled), links
+    )
+    return _page("Comparison – dsgnar", head, body, [*overlaid, *shown])
+
+
+def labels(recorded: Sequence[Recorded]) -> dict[str, Recorded]:
+    """Runs by the shortest name that tells them apart: their directories', or their whole paths."""
+    names = [run.directory.name for run in recorded]
+    unique = names if len(set(names)) == len(names) else [str(run.directory) for run in recorded]
+    return dict(zip(unique, recorded, strict=True))
+
+
+def evaluated(run: Recorded) -> tuple[Statement | None, Quality | None, str]:
+    """The problem and its solution, or why they cannot be had."""
+    statement = None
+    try:
+        statement = runs.recall(run.directory)
+        return statement, Quality(runs.load(run.directory), statement.reference()), ""
+    except (ValueError, KeyError, OSError) as error:
+        return statement, None, f"The solution cannot be drawn: {error}"
+
+
+def _error_maps(labelled: Mapping[str, Recorded]) -> list[Chart]:
+    """The errors of all runs of one problem on the same planes and one scale of colours."""
+    if len({run.result.get("problem") for run in labelled.values()}) > 1:
+        return []
+    found = {label: evaluated(run)[1] for label, run in labelled.items()}
+    qualities = {
+        label: quality for label, quality in found.items() if quality is not None and quality.reference is not None
+    }
+    if len(qualities) < 2:
+        return []
+    first = next(iter(qualities.values()))
+    if first.solution.problem.domain.dimension == 1:
+        return []
+    cuts = planes(first.solution.problem.domain, first.reference, most=1)
+    out = []
+    for name in first.names:
+        out += fields.errors(qualities, name, cuts)
+    return out
+
+
+def _note(text: str) -> str:
+    return sections.paragraph(sections.escape(text), "note")
+
+
+def _page(title: str, head: str, body: Sequence[str], drawn: Sequence[Chart]) -> str:
+    data = [asdict(chart) | {"id": sections.identifier(chart)} for chart in drawn]
+    here = files("dsgnar.report")
+    return Template((here / "page.html").read_text()).substitute(
+        title=sections.escape(title),
+        version=dsgnar.__version__,
+        style=(here / "style.css").read_text(),
+        body=f'{head}\n<main id="content">\n' + "\n".join(body) + f"\n</main>\n{_footer()}",
+        charts=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        plotly=get_plotlyjs().replace("</script", "<\\/script"),
+        script=(here / "page.js").read_text(),
+    )
+
+
+def _footer() -> str:
+    return f"<footer>Written by dsgnar {dsgnar.__version__}. This file loads nothing from elsewhere.</footer>"
