@@ -13,7 +13,7 @@ from small import WEIGHTS, points, residuals, weighted
 
 
 @pytest.mark.parametrize("columns", [AllColumns(), SRCT(9)], ids=repr)
-@pytest.mark.parametrize("rows", [Buckets(12), CountSketch(12, 4), AllRows(), Buckets(50)], ids=repr)
+@pytest.mark.parametrize("rows", [Buckets(12), CountSketch(12, 4), AllRows(), Buckets(50), Buckets(12, 3)], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sketch_of_the_full_jacobian(rows, columns, dtype, monkeypatch):
     monkeypatch.setattr(module, "CHUNK", 13)  # several chunks, with padding
@@ -33,7 +33,9 @@ def test_sketch_of_the_full_jacobian(rows, columns, dtype, monkeypatch):
     tolerance = 3e-5 if dtype == np.float32 else 1e-13
     assert sketched.jacobian.dtype == dtype
     np.testing.assert_allclose(sketched.jacobian, expected, rtol=0, atol=tolerance * scale)
-    np.testing.assert_allclose(sketched.residual, c @ np.asarray(weighted(res, theta, sets)), rtol=0, atol=tolerance * 10)
+    np.testing.assert_allclose(
+        sketched.residual, c @ np.asarray(weighted(res, theta, sets)), rtol=0, atol=tolerance * 10
+    )
 
 
 def test_not_a_number_in_padding_does_no_harm():

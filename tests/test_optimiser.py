@@ -50,7 +50,9 @@ def test_it_finds_the_minimum_that_scipy_finds():
             k = jnp.arange(1, 5)
             return jnp.stack([jnp.dot(self.weights, jnp.sin(jnp.pi * k * x[0]))])
 
-    problem = ds.Problem(ds.Box(x=(0, 1)), ("u",), {"poisson": ds.interior(lambda u, x: u.xx + 10 * jnp.exp(x) * u + x)})
+    problem = ds.Problem(
+        ds.Box(x=(0, 1)), ("u",), {"poisson": ds.interior(lambda u, x: u.xx + 10 * jnp.exp(x) * u + x)}
+    )
     from dsgnar.residuals import Residuals
 
     res, theta = Residuals.of(problem, Line(jnp.zeros(4)))
@@ -59,7 +61,9 @@ def test_it_finds_the_minimum_that_scipy_finds():
     optimiser = exact(res, SVD())
     for _ in range(15):
         state, _ = optimiser.iterate(state, active, 0.9)
-    reference = least_squares(lambda t: np.asarray(weighted(res, jnp.asarray(t), sets, np.ones(1))), np.zeros(4), xtol=1e-15)
+    reference = least_squares(
+        lambda t: np.asarray(weighted(res, jnp.asarray(t), sets, np.ones(1))), np.zeros(4), xtol=1e-15
+    )
     np.testing.assert_allclose(state.theta, reference.x, rtol=1e-6)
 
 

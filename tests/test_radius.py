@@ -52,6 +52,14 @@ def test_a_flat_curve_above_the_target_is_followed_outwards():
     assert Probes()(curve(lambda r: 0.9), 1.0, 0.5).best.radius == pytest.approx(3.0)
 
 
+def test_beyond_the_initial_radius_growth_is_limited():
+    search = Bracket(free=1.0)
+    assert search(curve(lambda r: 0.9), 2.0, 0.5).best.radius == pytest.approx(6.0)
+    assert search(curve(lambda r: 0.9), 1e-4, 0.5).best.radius == pytest.approx(1.0)
+    assert search(falling(10.0), 2.0, 0.5).best.radius == pytest.approx(6.0)
+    assert search(falling(1.0), 2.0, 0.5).best.ratio == pytest.approx(0.5, rel=0.25)
+
+
 def test_the_undamped_step_ends_the_search():
     found = Bracket()(curve(lambda r: 0.9, limit=1.5), 1.0, 0.5)
     assert found.best.radius <= 1.5

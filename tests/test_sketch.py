@@ -11,7 +11,16 @@ from dsgnar.sketch import SRCT, AllColumns, AllRows, Buckets, CountSketch, dense
 COUNTS = (23, 7)
 
 
-@pytest.mark.parametrize("sketch", [Buckets(10), CountSketch(10, 1), CountSketch(10, 4), AllRows()], ids=repr)
+def test_a_limited_depth_leaves_residuals_out_and_keeps_full_buckets():
+    tables = Buckets(10, depth=4).draw(generator(0), (200, 100))
+    assert [t.kept for t in tables] == [30, 10]  # 4 = 3 + 1, in proportion
+    assert all((t.sign != 0).all() and len(np.unique(t.index)) == t.kept for t in tables)
+    assert [t.kept for t in Buckets(10, depth=4).draw(generator(0), (25, 3))] == [25, 3]  # never more than there are
+
+
+@pytest.mark.parametrize(
+    "sketch", [Buckets(10), Buckets(4, 3), CountSketch(10, 1), CountSketch(10, 4), AllRows()], ids=repr
+)
 def test_rows_are_an_isometry_in_expectation(sketch):
     total = sum(COUNTS)
     mean = np.zeros((total, total))
@@ -45,7 +54,9 @@ def test_lifting_is_the_adjoint_of_compressing_and_keeps_lengths(sketch, dtype):
     lifted = sketch.lift(operator, y, d)
     tolerance = 1e-5 if dtype == np.float32 else 1e-13
     assert lifted.dtype == dtype
-    assert jnp.dot(sketch.apply(operator, x), y) == pytest.approx(float(jnp.dot(x, lifted)), rel=tolerance, abs=tolerance)
+    assert jnp.dot(sketch.apply(operator, x), y) == pytest.approx(
+        float(jnp.dot(x, lifted)), rel=tolerance, abs=tolerance
+    )
     assert jnp.linalg.norm(lifted) == pytest.approx(float(jnp.linalg.norm(y)), rel=tolerance)
 
 

@@ -14,9 +14,11 @@ The two sketches commute, so their order is a matter of cost:
 Both work through chunks of bounded size: memory grows neither with the number of points nor with points times parameters.
 """
 
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -26,8 +28,21 @@ from dsgnar.residuals import Residuals
 from dsgnar.sketch import ColumnSketch, RowSketch, Table
 
 # Points per chunk. For buckets the intermediate values of a chunk stay in a CPU's cache; rows of J are larger.
-CHUNK = 1536
+CHUNK = 768
 ROW_BATCH = 4096  # b of Algorithm 2
+MAX_STREAMS = 8  # more cores than this have more to do in the factorisation
+
+
+def _streams(buckets: int) -> int:
+    if jax.default_backend() != "cpu":
+        return 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, MAX_STREAMS, buckets)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_STREAMS, thread_name_prefix="dsgnar")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,14 +67,29 @@ class Jacobian:
         counts = tuple(p.shape[0] for p in points)
         drawn = self.rows.draw(rng, counts)
         column = self.columns.draw(rng, theta.size)
-        alpha = tuple(np.sqrt(weights / np.asarray(counts)).astype(theta.dtype))
+        kept = tuple(t.kept if isinstance(t, Table) else n for t, n in zip(drawn, counts, strict=True))
+        alpha = tuple(np.sqrt(weights / np.asarray(kept)).astype(theta.dtype))
         if isinstance(drawn[0], Table):
-            tables = tuple((t.index, t.sign) for t in drawn)
-            jacobian, residual = self._buckets(theta, points, tables, alpha, column)
+            jacobian, residual = self._in_streams(theta, points, drawn, alpha, column)
         else:
             hashes = tuple((h.bucket, h.sign) for h in drawn)
             jacobian, residual = self._hashes(theta, points, hashes, alpha, column)
         return Sketched(jacobian, residual, partial(self._lift, column, parameters=theta.size))
+
+    def _in_streams(self, theta: jax.Array, points: tuple, drawn: tuple[Table, ...], alpha: tuple, column: tuple):
+        """Buckets in equal shares, one for each core of a CPU: a compiled loop over small products occupies one core."""
+        streams = _streams(drawn[0].index.shape[0])
+        cuts = np.array_split(np.arange(drawn[0].index.shape[0]), streams)
+        shares = [tuple((t.index[cut], t.sign[cut]) for t in drawn) for cut in cuts]
+        if streams == 1:
+            return self._buckets(theta, points, shares[0], alpha, column)
+
+        def work(tables):
+            with jax.enable_x64(True):  # the flag belongs to a thread
+                return jax.block_until_ready(self._buckets(theta, points, tables, alpha, column))
+
+        done = list(_pool().map(work, shares))
+        return tuple(jnp.concatenate(part) for part in zip(*done, strict=True))
 
     @cached_property
     def _lift(self) -> Callable:

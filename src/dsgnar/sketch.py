@@ -6,6 +6,7 @@ Rows. `C` (s x N) compresses residuals; it is never undone, so an isometry in ex
     Buckets(s)          each residual goes to one bucket, and all buckets are equally full up to one: a random
                         permutation dealt out in turn. Row b of C J is then the gradient of one signed sum, so no row
                         of J is ever formed (`jacobian.py`).
+    Buckets(s, depth)   the same with a random choice of the residuals, so many to a bucket
     AllRows()           C = I
 
 Columns. `Omega S` (d x s) compresses parameters; the step is lifted back through it, so it has orthonormal columns.
@@ -32,6 +33,8 @@ class Table:
 
     index: np.ndarray
     sign: np.ndarray
+    count: int  # residuals of the condition
+    kept: int  # how many of them are dealt out; they stand for all, scaled by sqrt(count / kept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,25 +59,37 @@ class RowSketch(Protocol):
 
 @dataclass(frozen=True)
 class Buckets:
-    """Balanced buckets."""
+    """Balanced buckets.
+
+    With `depth`, each bucket holds about so many residuals, of the conditions in proportion to their points, and a random
+    choice of the residuals is left out. A bucket of eight is as good a row as one of twenty: both are random combinations
+    of equations, and the points are new in the next iteration anyway.
+    """
 
     size: int
+    depth: int | None = None
 
     def rows(self, total: int) -> int:
         return self.size
 
     def draw(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple[Table, ...]:
-        return tuple(self._deal(rng, count) for count in counts)
+        return tuple(self._deal(rng, count, self._kept(count, sum(counts))) for count in counts)
 
-    def _deal(self, rng: np.random.Generator, count: int) -> Table:
-        depth = -(-count // self.size)
+    def _kept(self, count: int, total: int) -> int:
+        """How many residuals of a condition are dealt out: all, or full buckets of them."""
+        if self.depth is None:
+            return count
+        return min(count, self.size * max(1, round(self.depth * count / total)))
+
+    def _deal(self, rng: np.random.Generator, count: int, kept: int) -> Table:
+        depth = -(-kept // self.size)
         index = np.zeros(depth * self.size, np.int32)
         sign = np.zeros(depth * self.size, np.int8)
-        index[:count] = rng.permutation(count)
-        sign[:count] = 2 * rng.integers(0, 2, count, np.int8) - 1
+        index[:kept] = rng.permutation(count)[:kept]
+        sign[:kept] = 2 * rng.integers(0, 2, kept, np.int8) - 1
         # Conditions with fewer residuals than buckets fill random ones, not always the first.
         turn = rng.permutation(self.size)
-        return Table(index.reshape(depth, self.size).T[turn], sign.reshape(depth, self.size).T[turn])
+        return Table(index.reshape(depth, self.size).T[turn], sign.reshape(depth, self.size).T[turn], count, kept)
 
 
 @dataclass(frozen=True)
@@ -90,7 +105,7 @@ class AllRows:
             index, sign = np.zeros((total, 1), np.int32), np.zeros((total, 1), np.int8)
             index[start : start + count, 0] = np.arange(count)
             sign[start : start + count] = 1
-            tables.append(Table(index, sign))
+            tables.append(Table(index, sign, count, count))
             start += count
         return tuple(tables)
 
@@ -119,9 +134,9 @@ def dense(operator: tuple, rows: int) -> np.ndarray:
     blocks = []
     for part in operator:
         if isinstance(part, Table):
-            matrix = np.zeros((rows, int(part.index[part.sign != 0].max(initial=-1)) + 1))
+            matrix = np.zeros((rows, part.count))
             bucket, slot = np.nonzero(part.sign)
-            matrix[bucket, part.index[bucket, slot]] = part.sign[bucket, slot]
+            matrix[bucket, part.index[bucket, slot]] = part.sign[bucket, slot] * np.sqrt(part.count / part.kept)
         else:
             hashes, count = part.bucket.shape
             matrix = np.zeros((rows, count))

@@ -31,6 +31,8 @@ from jax import lax
 from jax.core import Tracer
 from jax.extend.core import ClosedJaxpr, Literal
 
+from dsgnar.elementary import sincos
+
 MultiIndex = tuple[int, ...]
 LAPLACIAN = "laplacian"
 Key = MultiIndex | str
@@ -124,6 +126,8 @@ def _apply(eqn, inputs: list[Jet], tr: Truncation) -> list[Jet]:
         return _interpret(jaxpr, consts, inputs, tr)
     if name == "custom_jvp_call" and not flat:
         return _along_polynomials(bind, inputs, tr)
+    if flat and name in ("sin", "cos"):
+        return [{tr.zero: sincos(jnp.asarray(inputs[0][tr.zero]))[name == "cos"]}]
     if flat or name in _FLAT or not any(jnp.issubdtype(v.aval.dtype, jnp.inexact) for v in eqn.outvars):
         out = bind(*(jet[tr.zero] for jet in inputs))
         return [{tr.zero: v} for v in (out if eqn.primitive.multiple_results else [out])]
@@ -248,7 +252,7 @@ def _slope(g: Callable, direction) -> Callable:
 
 def _cycle(start: int) -> Callable:
     def derivatives(v, order, _params):
-        s, c = jnp.sin(v), jnp.cos(v)
+        s, c = sincos(v)
         return [(s, c, -s, -c)[(start + k) % 4] for k in range(order + 1)]
 
     return derivatives
