@@ -43,7 +43,7 @@ def test_faulty_jax_is_excluded_wherever_jax_is_required(faulty):
 
 
 def test_extras():
-    assert set(EXTRAS) == {"cuda", "report", "export", "baselines", "docs", "dev"}
+    assert set(EXTRAS) == {"cuda", "export", "baselines", "docs", "dev"}
 
 
 def test_installed_version_is_the_projects():

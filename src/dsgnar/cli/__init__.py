@@ -4,11 +4,12 @@
 import sys
 
 from dsgnar.cli import solving
+from dsgnar.cli import reporting
 from dsgnar.cli import looking
 from dsgnar.cli import measuring
 from dsgnar.cli.common import app
 
-__all__ = ["app", "looking", "main", "measuring", "solving"]
+__all__ = ["app", "looking", "main", "measuring", "reporting", "solving"]
 
 
 def main() -> None:

@@ -43,7 +43,7 @@
   });
   const axis = (given) => ({
     automargin: true, zeroline: false, gridcolor: colour("--grid"), linecolor: colour("--line"), showline: true,
-    tickcolor: colour("--line"), tickfont: { color: colour("--muted") }, ...given,
+    tickcolor: colour("--line"), tickfont: { color: colour("--muted"), size: given?.type === "log" ? 10 : 12 }, ...given,
   });
   const timed = (chart) => chart.clocks.length > 0;
   const ends = () => charts.filter(timed).flatMap((chart) => (over === "iteration" ? chart.traces.map((trace) => trace.x) : chart.clocks)).map((x) => x.at(-1));

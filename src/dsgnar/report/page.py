@@ -10,8 +10,6 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from plotly.offline import get_plotlyjs
-
 import dsgnar
 from dsgnar import runs
 from dsgnar.checkpoints import write_atomically
@@ -132,6 +130,8 @@ def _note(text: str) -> str:
 
 def _page(title: str, head: str, body: Sequence[str], drawn: Sequence[Chart]) -> str:
     data = [asdict(chart) | {"id": sections.identifier(chart)} for chart in drawn]
+    from plotly.offline import get_plotlyjs  # slow, and of no use to the other commands
+
     here = files("dsgnar.report")
     return Template((here / "page.html").read_text()).substitute(
         title=sections.escape(title),
