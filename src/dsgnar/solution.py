@@ -230,27 +230,17 @@ class Solution:
         return figures.show(self, reference, title, **options)
 
     def save(self, directory: Any) -> None:
-        """Write a run directory, which `dsgnar.load` reads."""
+        """Write a run directory, which `dsgnar.load` reads. A run that lies there is moved into a directory of its own."""
         from dsgnar import runs
 
+        runs.make_room(Path(directory))
         runs.write(Path(directory), self)
 
     def summary(self) -> str:
-        """How good the answer is, in words."""
-        outcome = self.outcome
-        if outcome is None:
-            return "a solution without an account of its run"
-        lines = [
-            f"{'converged' if outcome.stop.converged else 'NOT converged'}: {outcome.stop.sentence}",
-            f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
-            f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "
-            f"{self.parameters} parameters, sketch {outcome.settings.sketch}, {outcome.settings.precision} precision",
-            "residual on held-out points (root mean square): "
-            + ", ".join(f"{name} {value:.1e}" for name, value in outcome.held_out.items()),
-        ]
-        if outcome.relative_l2:
-            lines.append("relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
-        return "\n".join(lines)
+        """How good the answer is, in words, and what would make it better (`advice.py`)."""
+        from dsgnar import advice
+
+        return advice.summary(self)
 
     @cached_property
     def _values(self) -> Callable:

@@ -69,16 +69,16 @@ def errors(axis: Axes, history: Sequence[Record], over: str) -> None:
     if looked:
         for name, colour in zip(looked[0].error or {}, _cycle(), strict=False):
             pairs = [(getattr(r, over), r.error[name]) for r in looked if r.error and name in r.error]
-            axis.semilogy(*zip(*pairs, strict=True), color=colour, label=maths(name), **_dots(pairs))
+            _line(axis, [x for x, _ in pairs], [y for _, y in pairs], colour, maths(name))
         _legend(axis, len(looked[0].error or {}))
     else:
         seen = [r for r in history if r.held_out]
-        axis.semilogy([getattr(r, over) for r in seen], [r.held_out for r in seen], color=BLUE, **_dots(seen))
+        _line(axis, [getattr(r, over) for r in seen], [r.held_out for r in seen])
     label(axis, over, r"$\ell_2^{\mathrm{rel}}$" if looked else "held-out loss")
 
 
 def _loss(axis: Axes, history: Sequence[Record]) -> None:
-    axis.semilogy([r.iteration for r in history], [r.loss for r in history], color=BLUE)
+    _line(axis, [r.iteration for r in history], [r.loss for r in history])
     held = [r for r in history if r.held_out]
     if held:
         style = dict(ls="", marker="o", ms=2, mew=0, color=VERMILION, label="held-out points")
@@ -99,7 +99,7 @@ def _weights(axis: Axes, history: Sequence[Record], conditions: tuple[str, ...])
 
 def _each(axis: Axes, history: Sequence[Record], conditions: tuple[str, ...], value: Callable) -> None:
     for m, (name, colour) in enumerate(zip(conditions, _cycle(), strict=False)):
-        axis.semilogy([r.iteration for r in history], [value(r, m) for r in history], color=colour, label=name)
+        _line(axis, [r.iteration for r in history], [value(r, m) for r in history], colour, name)
     _legend(axis, len(conditions))
 
 
@@ -125,7 +125,7 @@ def _ratio(axis: Axes, history: Sequence[Record]) -> None:
 def _lambda(axis: Axes, history: Sequence[Record]) -> None:
     taken, _ = _split(history)
     damped = [r.lam if r.lam > 0 else math.nan for r in taken]
-    axis.semilogy([r.iteration for r in taken], damped, color=BLUE, **_dots(taken))
+    _line(axis, [r.iteration for r in taken], damped)
     free = [r.iteration for r in taken if not r.lam > 0]
     if free:
         style: dict[str, Any] = dict(
@@ -138,7 +138,7 @@ def _lambda(axis: Axes, history: Sequence[Record]) -> None:
 
 def _radius(axis: Axes, history: Sequence[Record]) -> None:
     _, refused = _split(history)
-    axis.semilogy([r.iteration for r in history], [r.radius for r in history], color=BLUE)
+    _line(axis, [r.iteration for r in history], [r.radius for r in history])
     axis.semilogy([r.iteration for r in refused], [r.radius for r in refused], ls="", **_CROSS)
     label(axis, "iteration", r"$\Delta$")
 
@@ -155,9 +155,9 @@ def _cycle() -> Sequence[str]:
     return list(LINES) * 4
 
 
-def _dots(series: Sequence) -> dict:
-    """A line of few points shows them."""
-    return dict(marker="o", ms=2) if len(series) < 8 else {}
+def _line(axis: Axes, x: Sequence, y: Sequence, colour: str = BLUE, text: str = "") -> None:
+    """A line over a logarithmic axis; one of few points shows them."""
+    axis.semilogy(x, y, color=colour, label=text, marker="o" if len(x) < 8 else "", ms=2)
 
 
 def _legend(axis: Axes, entries: int) -> None:

@@ -116,10 +116,12 @@ def _error_row(quality: Quality, name: str, errors: Sequence[tuple[Plane, np.nda
 def _mesh(axis: Axes, plane: Plane, array: np.ndarray, norm: Any, colours: str) -> None:
     h, v = plane.grid[plane.horizontal], plane.grid[plane.vertical]
     mesh = axis.pcolormesh(h, v, array, norm=norm, cmap=colours, shading="nearest", rasterized=True)
-    colorbar = axis.figure.colorbar(mesh, ax=axis, pad=0.02, aspect=25)
+    # A colour bar inside its own axes keeps to the picture where equal scales leave room beside it.
+    bar = axis.inset_axes((1.03, 0, 0.06, 1) if plane.spatial else (1.02, 0, 0.03, 1))
+    colorbar = axis.figure.colorbar(mesh, cax=bar)
     colorbar.outline.set_linewidth(0.4)
     if isinstance(norm, LogNorm):
-        colorbar.ax.minorticks_off()
+        bar.minorticks_off()
     axis.grid(False)
     if plane.spatial:
         axis.set(aspect="equal", anchor="W")

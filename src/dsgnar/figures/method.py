@@ -1,0 +1,148 @@
+"""Pictures of the method: how a step is chosen, and what a sketch does to the Jacobian (figures 4 and 3 of the paper).
+
+Both look at a `Run` where it stands, that is, at what its next iteration would do:
+
+    run = figures.run_until(problem, iterations=30, network=MLP(), precision="single")
+    figures.probe_curve(run).savefig("probes.pdf")
+    figures.jacobians(run).savefig("jacobians.pdf")
+"""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+from scipy.interpolate import PchipInterpolator
+
+from dsgnar.config import Settings
+from dsgnar.figures.style import BLUE, GREEN, GREY, SEQUENTIAL, VERMILION, WIDTH, label, styled
+from dsgnar.jacobian import Jacobian
+from dsgnar.networks import Architecture
+from dsgnar.precision import x64
+from dsgnar.problem import Problem
+from dsgnar.radius import Found, Probes, monotone
+from dsgnar.sampling import generator
+from dsgnar.sketch import AllColumns, AllRows
+from dsgnar.solve import Run
+
+ROWS = 1500  # of the full Jacobian that are drawn
+SHADES = 6  # decades of magnitude that the colours span
+
+
+def run_until(problem: Problem, iterations: int, network: Architecture | Callable | None = None, **options: Any) -> Run:
+    """A run after so many iterations, or where it ended before; options are fields of `Settings`."""
+    run = Run(problem, network, Settings(**options, max_iterations=iterations))
+    run.run()
+    return run
+
+
+# --- the choice of a step ---------------------------------------------------------------------------------------------
+
+
+@x64
+@styled
+def probe_curve(run: Run) -> Figure:
+    """Ratio and regularisation over the radius: the paper's probes with their interpolant, and the search in use."""
+    target = run.schedule.target(run.plan)
+    probes = _search(run, Probes(), target)
+    own = None if isinstance(run.optimiser.search, Probes) else _search(run, run.optimiser.search, target)
+    figure = Figure(figsize=(WIDTH / 2, 4.0), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    _ratios(above, probes, own, target)
+    grid = probes.probes[: Probes().count]
+    below.loglog([p.radius for p in grid], [p.lam for p in grid], ".-", color=BLUE, ms=4, lw=0.8)
+    for axis in (above, below):
+        axis.axvline(run.state.radius, color=GREY, lw=0.8, ls=":")
+        axis.axvline((own or probes).best.radius, color=GREEN, lw=0.8, ls="--")
+    above.set_title(f"The next step after {run.state.iteration} iterations, stage {run.plan.stage}", loc="left")
+    label(above, "", r"decrease ratio $\varrho$")
+    label(below, r"radius $\Delta$", r"regularisation $\lambda$")
+    return figure
+
+
+def _search(run: Run, search: Any, target: float) -> Found:
+    optimiser = dataclasses.replace(run.optimiser, search=search)
+    _, step = optimiser.iterate(run.state, run.active(), target)
+    if step.found is None:
+        raise ValueError(f"there is no step to draw: {step.problem}")
+    return step.found
+
+
+def _ratios(axis: Axes, probes: Found, own: Found | None, target: float) -> None:
+    grid = probes.probes[: Probes().count]
+    radii = np.array([p.radius for p in grid])
+    axis.semilogx(radii, [p.ratio for p in grid], "o", color=BLUE, ms=3, label="probes")
+    values, first = np.unique(monotone([p.ratio for p in grid]), return_index=True)
+    if len(values) > 1:
+        between = np.linspace(values[0], values[-1], 300)
+        curve = np.exp(PchipInterpolator(values, np.log(radii[first]))(between))
+        axis.plot(curve, between, color=BLUE, lw=0.9, label=r"interpolant $\Delta(\varrho)$")
+    if own is not None:
+        style: dict[str, Any] = dict(marker="D", ms=5, mfc="none", color=VERMILION, ls="")
+        axis.plot([p.radius for p in own.probes], [p.ratio for p in own.probes], label="bracketing search", **style)
+        for k, p in enumerate(own.probes):
+            axis.annotate(str(k + 1), (p.radius, p.ratio), (4, 3), textcoords="offset points", size=7, color=VERMILION)
+    axis.axhline(target, color=VERMILION, lw=0.9, label=rf"target $\varrho^\star = {target:g}$")
+    axis.plot([], [], color=GREY, lw=0.8, ls=":", label=r"last radius $\Delta_k$")
+    axis.plot([], [], color=GREEN, lw=0.8, ls="--", label=r"chosen $\Delta_{k+1}$")
+    axis.set_ylim(bottom=max(-0.5, axis.get_ylim()[0]))
+    axis.legend(loc="best")
+
+
+# --- the Jacobian and its sketch --------------------------------------------------------------------------------------
+
+
+@x64
+@styled
+def jacobians(run: Run) -> Figure:
+    """Magnitudes of the full Jacobian, at some of the points, and of its sketch; and the singular values of both."""
+    theta, weights = jnp.asarray(run.state.theta), run.state.weights
+    points = run.active().flat
+    share = min(1.0, ROWS / sum(len(p) for p in points))
+    some = tuple(p[: max(1, round(share * len(p)))] for p in points)
+    rng = generator(run.settings.seed, "sketch", run.state.iteration)
+    full = np.asarray(Jacobian(run.residuals, AllRows(), AllColumns())(theta, some, weights, rng).jacobian)
+    sketched = np.asarray(run.optimiser.jacobian(theta, points, weights, rng).jacobian)
+    top = float(np.abs(full).max())
+    norm = LogNorm(max(top, 1e-300) * 10.0**-SHADES, max(top, 1e-300), clip=True)
+    figure = Figure(figsize=(WIDTH, 2.7), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1, 0.8))
+    image = _image(left, full, norm)
+    _image(middle, sketched, norm)
+    figure.colorbar(image, ax=(left, middle), pad=0.01, aspect=30)
+    left.set_title(rf"$\bf{{(a)}}$ $|J|$, {len(full):,} of {sum(map(len, points)):,} rows", loc="left")
+    middle.set_title(rf"$\bf{{(b)}}$ sketched, {sketched.shape[0]:,} $\times$ {sketched.shape[1]:,}", loc="left")
+    _conditions(left, list(run.problem.conditions), [len(p) for p in some])
+    for axis in (left, middle):
+        label(axis, "parameters" if axis is left or sketched.shape[1] == full.shape[1] else "mixed parameters", "")
+    _spectra(right, full, sketched)
+    return figure
+
+
+def _image(axis: Axes, matrix: np.ndarray, norm: LogNorm) -> Any:
+    axis.grid(False)
+    magnitude = np.maximum(np.abs(matrix), norm.vmin or 0.0)
+    return axis.imshow(magnitude, norm=norm, cmap=SEQUENTIAL, aspect="auto", interpolation="nearest", rasterized=True)
+
+
+def _conditions(axis: Axes, names: list[str], counts: list[int]) -> None:
+    """Name the rows of each condition."""
+    ends = np.cumsum(counts)
+    for end in ends[:-1]:
+        axis.axhline(end - 0.5, color="white", lw=0.8)
+    axis.set_yticks(ends - np.asarray(counts) / 2, names, rotation=90, va="center")
+    axis.tick_params(axis="y", length=0)
+
+
+def _spectra(axis: Axes, full: np.ndarray, sketched: np.ndarray) -> None:
+    """Singular values; a sketch keeps the leading ones."""
+    for matrix, colour, name in ((full, BLUE, "full"), (sketched, VERMILION, "sketched")):
+        values = np.linalg.svd(matrix.astype(np.float64), compute_uv=False)
+        axis.semilogy(np.arange(1, len(values) + 1), np.maximum(values, 1e-300), color=colour, label=name)
+    axis.set_title(r"$\bf{(c)}$ singular values", loc="left")
+    label(axis, "index", r"$\sigma_i$")
+    axis.legend(loc="best")
