@@ -20,10 +20,13 @@ from dsgnar.checkpoints import CURRENT, PREVIOUS, REFUSED, Checkpoint, Checkpoin
 from dsgnar.interruption import Interruption
 from dsgnar.optimiser import State
 from dsgnar.solution import Record
+from dsgnar.solve import Run
 from dsgnar.stages import Plan, StopReason
 from small import problem
 
 SMALL = dict(network=ds.MLP(widths=(6, 6)), points=64, max_points=256, wait=4, window=3, max_iterations=14)
+
+pytestmark = pytest.mark.usefixtures("shared_kernels")
 
 numbers = st.floats(width=64)
 tuples = st.lists(numbers, max_size=3).map(tuple)
@@ -35,7 +38,7 @@ records = st.builds(
     error=st.none() | st.dictionaries(st.sampled_from(["u", "array", "[x]"]), numbers, min_size=1),
 )  # fmt: skip
 arrays = st.tuples(st.lists(numbers, max_size=4), st.sampled_from([np.float32, np.float64])).map(
-    lambda pair: np.array(pair[0], np.float64).astype(pair[1])
+    lambda pair: np.array(pair[0], np.float64).clip(-1e30, 1e30).astype(pair[1])
 )
 whole = st.builds(
     Checkpoint,
@@ -180,19 +183,21 @@ def account(directory, result=True):
     [
         dict(precision="single", intervals=2),  # new points in every iteration, points that grow, a hand-over
         dict(precision="double", warm_up=3, single_above=None),  # a change of precision
-        dict(precision="single", method="paper"),  # points that stay, whose residuals are not evaluated again
+        dict(
+            precision="single", method="paper", minimum_radius=1e-9
+        ),  # points that stay, whose residuals are not evaluated again
     ],
     ids=["fast", "double", "paper"],
 )
 def test_a_run_that_is_interrupted_ends_as_if_it_had_not_been(options, tmp_path):
     options = SMALL | options
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    ds.solve(problem(), observers=[ds.RunDirectory(whole)], **options)
+    expected = ds.solve(problem(), observers=[ds.RunDirectory(whole)], **options)
     first = ds.solve(problem(), observers=[ds.RunDirectory(parts), StopAt(3)], **options)
     assert first.outcome is not None and first.outcome.stop is StopReason.INTERRUPTED
     assert len(first.outcome.history) == 3
     ds.resume(parts, problem(), observers=[StopAt(9)])
-    assert ds.resume(parts, problem()).outcome.stop is StopReason.ITERATIONS
+    assert ds.resume(parts, problem()).outcome.stop is expected.outcome.stop
     assert account(parts) == account(whole)
 
 
@@ -209,10 +214,8 @@ def test_every_iteration_is_a_place_to_go_on_from(tmp_path):
 
     whole = ds.solve(problem(), observers=[Takes()], **options)
     assert taken[6].stop is StopReason.ITERATIONS and len(taken) == 14
-    module = __import__("sys").modules["dsgnar.solve"]
     for checkpoint in taken[::3]:
-        network = options["network"]
-        run = module.Run(problem(), network, whole.outcome.settings)
+        run = Run(problem(), options["network"], whole.outcome.settings)
         run.restore(checkpoint)
         again = run.run()
         assert again.thetas.tobytes() == whole.thetas.tobytes()
@@ -318,7 +321,7 @@ def test_earlier_runs_are_never_lost(tmp_path):
     ds.solve(problem(), observers=[ds.RunDirectory(tmp_path)], **short)
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.warns(UserWarning, match="earlier-1"):
-        ds.solve(problem(), observers=[ds.RunDirectory(tmp_path), StopAt(1)], seed=1, **SMALL)
+        ds.solve(problem(), observers=[ds.RunDirectory(tmp_path), StopAt(2)], seed=1, **SMALL)
     assert len(ds.load(tmp_path / "earlier-1", problem()).outcome.history) == 2
     assert (tmp_path / "notes.txt").exists()
     with pytest.raises(runs.WrongDirectory, match="unfinished run.*dsgnar resume.*--force"):

@@ -15,6 +15,7 @@ from dsgnar.statement import Statement, StatementError, find, from_suite
 from small import problem
 
 SMALL = dict(network=ds.MLP(widths=(6, 6)), points=128, max_points=128, max_iterations=6)
+pytestmark = pytest.mark.usefixtures("shared_kernels")
 FILE = """
 import dsgnar as ds
 from neighbour import SPEED

@@ -1,16 +1,15 @@
 """A run that is kept in a directory while it goes on, and resumed from there.
 
 A `RunDirectory` observes a run: it holds the directory (no other process may use it), writes the configuration at the start,
-checkpoints on the way, and the result at the end. Nothing that is there already is lost: an earlier run that had ended is
-moved into `earlier-1`, an unfinished one is only replaced by request. A checkpoint that cannot be written (a full disk) does
-not end the run: it goes on, and tries again.
+checkpoints on the way, and the result at the end. A checkpoint that cannot be written (a full disk) does not end the run: it
+goes on, and tries again. A failure leaves the last complete iteration.
 """
 
 import dataclasses
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,6 @@ from dsgnar.solve import Observer, Run
 from dsgnar.statement import Statement
 
 EVERY = 30.0  # seconds between checkpoints: little is lost, and writing one takes milliseconds
-# What belongs to a run, config.json last: without it the others are no run.
-FILES = ("result.json", "history.csv", "solution.npz", "checkpoint*", "figure*", "report*", "problem.py", "config.json")
-
-Warn = Callable[[str], Any]
 
 
 class RunDirectory:
@@ -47,7 +42,7 @@ class RunDirectory:
         *,
         every: float = EVERY,
         force: bool = False,
-        warn: Warn = warnings.warn,
+        warn: runs.Warn = warnings.warn,
     ):
         self.path, self.statement, self.every, self.force, self.warn = Path(path), statement, every, force, warn
         self.failure: OSError | None = None
@@ -64,7 +59,7 @@ class RunDirectory:
         if self._lock is None:
             self.hold()
         if not self._resuming:
-            make_room(self.path, self.force, self.warn)
+            runs.make_room(self.path, self.force, self.warn)
         self.statement = self.statement or Statement(run.problem)
         described = runs.begin(self.path, self.statement, run.architecture, run.settings)
         if run.stop is None:
@@ -144,27 +139,6 @@ class RunDirectory:
             run.restore(checkpoint)
         elif (self.path / "result.json").exists():
             raise WrongDirectory(f"the run in {self.path} has ended and left no checkpoint from which it could go on")
-
-
-def make_room(directory: Path, force: bool, warn: Warn) -> None:
-    """Move an earlier run that lies in the directory out of the way, or refuse to."""
-    if not (directory / "config.json").exists():
-        return
-    unfinished = runs.unfinished(directory)
-    if unfinished and not force:
-        raise WrongDirectory(
-            f"{directory} holds an unfinished run: `dsgnar resume {directory}` goes on with it; "
-            "--force starts anew and keeps it in a directory of its own"
-        )
-    number = 1
-    while (directory / f"earlier-{number}").exists():
-        number += 1
-    aside = directory / f"earlier-{number}"
-    aside.mkdir()
-    for pattern in FILES:
-        for path in sorted(directory.glob(pattern)):
-            os.replace(path, aside / path.name)
-    warn(f"an earlier run that was in {directory} is now in {aside}")
 
 
 def resume(

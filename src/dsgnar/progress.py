@@ -34,9 +34,10 @@ class Progress:
         self._screen: Live | _Notebook | None = None
         self._run: Any = None
         self._spoke = 0.0
+        self._ended = False
 
     def started(self, run) -> None:
-        self._run, self._spoke = run, time.monotonic()
+        self._run, self._spoke, self._ended = run, time.monotonic(), False
         if self.console.is_jupyter:
             self._screen = _Notebook()
         elif self.console.is_terminal:
@@ -55,6 +56,7 @@ class Progress:
                 self.console.print(self.line(), highlight=False, markup=False, soft_wrap=True)
 
     def finished(self, run, solution: Solution | None) -> None:
+        self._ended = True
         if isinstance(self._screen, _Notebook):
             self._screen.update(self.view(), at_once=True)
         elif self._screen is not None:
@@ -81,7 +83,7 @@ class Progress:
         for name, value, curve in self._quantities():
             table.add_row(name, value, curve)
         return Panel(
-            Group(self._headline(), "", table, "", Text(self._hint(), style="dim")),
+            Group(self._headline(), "", table, *self._hint()),
             title=Text(self.title or "dsgnar", style="bold"),
             title_align="left",
             subtitle=Text(self._about(), style="dim"),
@@ -95,7 +97,7 @@ class Progress:
         if not history:
             return Text("compiling the kernels; later runs take them from disk")
         last: Record = history[-1]
-        parts = [f"iteration {last.iteration}", f"stage {last.stage} of 2", rate(history), duration(last.seconds)]
+        parts = [f"iteration {last.iteration}", f"stage {last.stage}", rate(history), duration(last.seconds)]
         if run.march.count > 1:
             start, end = run.march.interval(last.interval)
             time_axis = run.problem.domain.time
@@ -108,8 +110,8 @@ class Progress:
         if not history:
             return []
         last = history[-1]
-        held = [r.held_out for r in history if r.held_out is not None]
-        errors = [max(r.error.values()) for r in history if r.error]
+        held = _carried([r.held_out for r in history])
+        errors = _carried([max(r.error.values()) if r.error else None for r in history])
         ratio = f"{last.ratio:.2f}" if math.isfinite(last.ratio) else "-"
         rows = [("loss", f"{last.loss:.2e}", curve([r.loss for r in history]))]
         if held:
@@ -124,10 +126,14 @@ class Progress:
             ("points", str(last.points), f"{last.precision} precision"),
         ]
 
-    def _hint(self) -> str:
-        if self._run.interruption.asked:
-            return "ends after this iteration; Ctrl-C once more ends at once"
-        return "Ctrl-C ends the run after its iteration"
+    def _hint(self) -> list[RenderableType]:
+        if self._ended:
+            return []
+        asked = self._run.interruption.asked
+        hint = (
+            "ends after this iteration; Ctrl-C once more ends at once" if asked else "Ctrl-C ends it after an iteration"
+        )
+        return ["", Text(hint, style="dim")]
 
     def _about(self) -> str:
         run = self._run
@@ -149,6 +155,14 @@ def curve(values: Sequence[float], width: int = CURVE) -> str:
     low, high = min(known), max(known)
     scale = (len(BLOCKS) - 1) / (high - low) if high > low else 0.0
     return "".join(" " if math.isnan(v) else BLOCKS[round((v - low) * scale)] for v in logs)
+
+
+def _carried(values: Sequence[float | None]) -> list[float]:
+    """Values that were looked at now and then, carried on to the next look; empty if there was none yet."""
+    out: list[float] = []
+    for value in values:
+        out.append(value if value is not None else out[-1] if out else math.nan)
+    return [] if not out or math.isnan(out[-1]) else out
 
 
 def rate(history: Sequence[Record]) -> str:

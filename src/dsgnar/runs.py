@@ -20,6 +20,7 @@ import io
 import json
 import os
 import typing
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,12 @@ from dsgnar.solve import Run
 from dsgnar.stages import StopReason
 from dsgnar.statement import Statement, from_file, from_suite
 
+# What belongs to a run, config.json last: without it the others are no run.
+FILES = ("result.json", "history.csv", "solution.npz", "checkpoint*", "figure*", "report*", "problem.py", "config.json")
 LIMITS = ("max_iterations", "max_seconds")  # settings that say when to give up, and change nothing else
+
+
+Warn = Callable[[str], Any]
 
 
 class RunError(ValueError):
@@ -53,6 +59,26 @@ def default_directory(statement: Statement, settings: Settings) -> Path:
     """`runs/burgers-default-fast-seed0`."""
     parts = (statement.name, statement.preset, settings.method, f"seed{settings.seed}")
     return Path("runs") / "-".join(part for part in parts if part)
+
+
+def make_room(directory: Path, force: bool = False, warn: Warn = warnings.warn) -> None:
+    """Move an earlier run out of the way, into `earlier-1`; an unfinished one only by `force`. Nothing is ever lost."""
+    if not (directory / "config.json").exists():
+        return
+    if unfinished(directory) and not force:
+        raise WrongDirectory(
+            f"{directory} holds an unfinished run: `dsgnar resume {directory}` goes on with it; "
+            "--force starts anew and keeps it in a directory of its own"
+        )
+    number = 1
+    while (directory / f"earlier-{number}").exists():
+        number += 1
+    aside = directory / f"earlier-{number}"
+    aside.mkdir()
+    for pattern in FILES:
+        for path in sorted(directory.glob(pattern)):
+            os.replace(path, aside / path.name)
+    warn(f"an earlier run that was in {directory} is now in {aside}")
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

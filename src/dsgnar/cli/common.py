@@ -18,6 +18,7 @@ app = typer.Typer(
     epilog="Exit codes: 0 converged, 1 error, 2 wrong call, 3 stopped before convergence.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 out = Console(highlight=False, soft_wrap=True)
@@ -51,8 +52,8 @@ def wrong_values() -> Iterator[None]:
 
 
 @contextmanager
-def explained(directory: object = None) -> Iterator[None]:
-    """Errors that can be foreseen end the program with a message instead of a traceback."""
+def explained(directory: object = None, hint: str = "") -> Iterator[None]:
+    """Errors that can be foreseen end the program with a message; `directory` has what was reached, `hint` helps on."""
     kept = f"; what was reached is kept: `dsgnar resume {directory}`" if directory is not None else ""
     try:
         yield
@@ -62,7 +63,7 @@ def explained(directory: object = None) -> Iterator[None]:
         failed(error)
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
-        failed(f"cannot read or write{where}: {error.strerror or error}; --out chooses another directory")
+        failed(f"cannot read or write{where}: {error.strerror or error}{hint}")
     except MemoryError as error:
         failed(f"out of memory ({error}): use fewer --points, a smaller --sketch or a smaller network{kept}")
     except jax.errors.JaxRuntimeError as error:

@@ -15,7 +15,7 @@ from dsgnar.progress import Progress
 from dsgnar.solution import Solution
 from dsgnar.solve import Run
 from dsgnar.stages import StopReason
-from dsgnar.statement import Statement, find
+from dsgnar.statement import find
 
 
 def _problems(incomplete: str) -> list[str]:
@@ -23,15 +23,16 @@ def _problems(incomplete: str) -> list[str]:
     return [name for name in (*SUITE, *files) if name.startswith(incomplete)]
 
 
-def _presets(context: typer.Context, incomplete: str) -> list[str]:
-    benchmark = SUITE.get(context.params.get("problem") or "")
-    return [name for name in (benchmark.presets if benchmark else ()) if name.startswith(incomplete)]
+def _presets(incomplete: str) -> list[str]:
+    names = dict.fromkeys(name for benchmark in SUITE.values() for name in benchmark.presets)
+    return [name for name in names if name.startswith(incomplete)]
 
 
 Problem = Annotated[
-    str, typer.Argument(help="a problem of `dsgnar list`, or a file of your own", autocompletion=_problems)
+    str,
+    typer.Argument(metavar="PROBLEM", help="a name of `dsgnar list`, or a file of your own", autocompletion=_problems),
 ]
-Preset = Annotated[str, typer.Option(help="a preset of `dsgnar list`", autocompletion=_presets)]
+Preset = Annotated[str, typer.Option(help="how: see `dsgnar list`", autocompletion=_presets)]
 Iterations = Annotated[int | None, typer.Option(help="give up after so many, in each time interval")]
 Seconds = Annotated[float | None, typer.Option(help="give up after so many")]
 Every = Annotated[float, typer.Option(help="seconds between checkpoints", min=0)]
@@ -42,7 +43,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress, no summ
 def solve(
     problem: Problem,
     preset: Preset = "default",
-    precision: Annotated[Literal["single", "double"] | None, typer.Option()] = None,
+    precision: Annotated[Literal["single", "double"] | None, typer.Option(help="of the network and the result")] = None,
     method: Annotated[Literal["fast", "paper"] | None, typer.Option(help="paper: the paper to the letter")] = None,
     seed: Annotated[int | None, typer.Option(help="of all randomness")] = None,
     sketch: Annotated[int | None, typer.Option(help="rows of the sketch")] = None,
@@ -77,14 +78,16 @@ def solve(
     observers = (kept,) if quiet else (kept, Progress(err, statement.title))
     with explained(), wrong_values():
         run = Run(statement.problem, statement.network, settings, statement.reference(), observers)
-    with explained(kept.path):
+    with explained(kept.path, "; --out chooses another directory"):
         solution = run.run()
-    _end(solution, statement, kept, quiet)
+    _end(solution, run, kept, quiet)
 
 
 @app.command()
 def resume(
-    directory: Annotated[Path, typer.Argument(help="of a run that was interrupted, or gave up", file_okay=False)],
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="of a run that was interrupted, or gave up", file_okay=False)
+    ],
     max_iterations: Iterations = None,
     max_seconds: Seconds = None,
     checkpoint_every: Every = keeper.EVERY,
@@ -97,17 +100,16 @@ def resume(
     """
     given = dict(max_iterations=max_iterations, max_seconds=max_seconds)
     limits: Any = {name: value for name, value in given.items() if value is not None}
-    kept = RunDirectory(directory, every=checkpoint_every, warn=say)
+    kept, progress = RunDirectory(directory, every=checkpoint_every, warn=say), Progress(err)
     with explained(), wrong_values():
-        run = keeper.restored(kept, **limits)
+        run = keeper.restored(kept, observers=() if quiet else (progress,), **limits)
     assert kept.statement is not None
-    if not quiet:
-        run.observers = (*run.observers, Progress(err, kept.statement.title))
+    progress.title = kept.statement.title
     if run.stop is not None:
         say(f"the run in {directory} has ended: {run.stop.sentence}{_more(run.stop, directory)}")
     with explained(directory):
         solution = run.run()
-    _end(solution, kept.statement, kept, quiet)
+    _end(solution, run, kept, quiet)
 
 
 def _more(stop: StopReason, directory: Path) -> str:
@@ -116,13 +118,13 @@ def _more(stop: StopReason, directory: Path) -> str:
     return f"; go on with: dsgnar resume {directory}{option}" if option or stop is StopReason.INTERRUPTED else ""
 
 
-def _end(solution: Solution, statement: Statement, kept: RunDirectory, quiet: bool) -> None:
+def _end(solution: Solution, run: Run, kept: RunDirectory, quiet: bool) -> None:
     """Figure, summary and exit code."""
     outcome = solution.outcome
-    assert outcome is not None
+    assert outcome is not None and kept.statement is not None
     if kept.failure is None:
-        with explained(kept.path):
-            figures.save(solution, statement.reference(), kept.path / "figure.png", title=statement.title)
+        with explained():
+            figures.save(solution, run.reference, kept.path / "figure.png", title=kept.statement.title)
     if not quiet:
         out.print(solution.summary(), markup=False)
         if kept.failure is None:
@@ -135,7 +137,7 @@ def _end(solution: Solution, statement: Statement, kept: RunDirectory, quiet: bo
 
 @app.command()
 def init(
-    file: Annotated[Path, typer.Argument(help="where to write it")] = Path("my_problem.py"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="where to write it")] = Path("my_problem.py"),
 ) -> None:
     """Write a commented example to start a problem of your own from."""
     text = (resources.files("dsgnar") / "example.py").read_text().replace("FILE", str(file))
