@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import dsgnar as ds
 from dsgnar.bench import Row, Spread, cases, find, isolated, machine, measurements, parts, records, report, table1
 from dsgnar.cli import app
 from dsgnar.networks import MLP, Inputs
@@ -142,10 +143,11 @@ def test_flops_of_a_sketch_count_the_residuals_that_go_into_it():
     for method in cases.METHODS:
         run = find("tiny").run(method)
         each = parts.residual_flops(run.residuals, np.float32)
-        everything = 3 * np.dot(each, run.active().counts)
-        assert 0 < parts.sketch_flops(run) <= everything
+        used = parts.sketched_residuals(run)
+        assert parts.sketch_flops(run, used) == 3 * np.dot(each, used)
+        assert all(0 < u <= n for u, n in zip(used, run.active().counts, strict=True))
         if method == "paper":
-            assert parts.sketch_flops(run) == everything
+            assert tuple(used) == run.active().counts
 
 
 def test_singular_values_fall_over_sixteen_orders():
@@ -268,6 +270,7 @@ def test_bench_writes_results_and_compares_with_the_last_ones(tmp_path):
     assert (tmp_path / "bench.md").read_text().strip() in text
     assert text.startswith("before\n") and text.endswith("after\n") and "old" not in text
     second = run(*args, "--parts", "svd")
+    assert content["version"].startswith(ds.__version__)
     assert second.exit_code == 0 and f" x {content['version']} of " in second.output
     assert len((tmp_path / "h.jsonl").read_text().splitlines()) == len(content["rows"]) + 4
 

@@ -22,6 +22,10 @@ from typing import Any
 POLL = 0.05  # seconds between looks at the memory: at most a few hundred MB are written in between
 
 
+class EndedEarly(RuntimeError):
+    """A process did not come to its end."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the function yielded, how much memory its process had at most, and why it ended."""
@@ -30,6 +34,14 @@ class Outcome:
     peak: float  # GiB resident
     ended: str  # "done", "time", "memory" or "failed"
     message: str = ""
+
+    @property
+    def value(self) -> Any:
+        """The only value of a function that came to its end."""
+        if self.ended != "done":
+            raise EndedEarly(f"a measurement in a process of its own ended early ({self.ended}): {self.message}")
+        (value,) = self.values
+        return value
 
 
 def call(

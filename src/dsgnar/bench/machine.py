@@ -1,6 +1,7 @@
 """What this machine is, and what it can do at most: the rate of a large matrix product."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import dsgnar
 from dsgnar.doctor import environment
 from dsgnar.precision import x64
 
@@ -15,6 +17,17 @@ from dsgnar.precision import x64
 def describe() -> dict[str, str]:
     """Processor, cores, BLAS threads, device, versions."""
     return {"processor": _processor(), "threads": os.environ.get("OPENBLAS_NUM_THREADS", "all"), **environment()}
+
+
+def version() -> str:
+    """The version of dsgnar; where it is worked on, with the last commit that changed it."""
+    folder = Path(dsgnar.__file__).parent
+    try:
+        command = ["git", "-C", str(folder), "log", "-1", "--format=%h", "--", "."]
+        commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        commit = ""
+    return f"{dsgnar.__version__}+{commit}" if commit else dsgnar.__version__
 
 
 def key(machine: dict[str, str]) -> str:

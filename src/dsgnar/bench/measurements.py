@@ -183,7 +183,7 @@ def compiling(case: Case, repeats: int) -> Iterator[Row]:
             with tempfile.TemporaryDirectory() as folder:
                 for part in ("compile", "compile, cached"):
                     outcome = isolated.call(_compile, case.name, method, environment={"DSGNAR_CACHE": folder})
-                    laps.setdefault((part, method), []).append(_only(outcome))
+                    laps.setdefault((part, method), []).append(outcome.value)
     for part in ("compile", "compile, cached"):
         fast, paper = (Spread(tuple(laps[part, method])) for method in METHODS)
         yield Row(case.name, part, fast, paper)
@@ -200,7 +200,7 @@ def growth(case: Case, sizes: Sequence[int], repeats: int) -> Iterator[Row]:
     for total in sizes:
         outcome = isolated.call(_grow, case.name, total, repeats)
         name, facts = f"N={total}", {"N": total}
-        yield Row(case.name, f"iteration, {name}", Spread(tuple(_only(outcome))), facts=facts)
+        yield Row(case.name, f"iteration, {name}", Spread(tuple(outcome.value)), facts=facts)
         yield Row(case.name, f"memory, {name}", Spread((round(outcome.peak, 3),)), unit="GiB", facts=facts)
 
 
@@ -211,9 +211,3 @@ def _grow(case: str, total: int, repeats: int) -> Iterator[list[float]]:
     share = sum(1.0 if isinstance(part, Interior) else 0.5 for part in parts)  # of interior points, see `Run.points`
     stepper = Stepper(found.run("fast", **{**STEADY, "points": round(total / share)}))
     yield [stepper.step()["iteration"] for _ in range(repeats + 1)][1:]
-
-
-def _only(outcome: isolated.Outcome):
-    if outcome.ended != "done":
-        raise RuntimeError(f"a measurement in a process of its own ended early ({outcome.ended}): {outcome.message}")
-    return outcome.values[0]

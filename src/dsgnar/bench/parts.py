@@ -37,15 +37,15 @@ class Watched:
     part: Any
     seconds: float = 0.0
 
-    def __call__(self, *args: Any) -> Any:
-        return self._timed(self.part, *args)
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._timed(self.part, *args, **named)
 
-    def factorise(self, A, r) -> Any:
-        return self._timed(self.part.factorise, A, r)
+    def factorise(self, *args: Any, **named: Any) -> Any:
+        return self._timed(self.part.factorise, *args, **named)
 
-    def _timed(self, function, *args: Any) -> Any:
+    def _timed(self, function, *args: Any, **named: Any) -> Any:
         start = time.perf_counter()
-        out = function(*args)
+        out = function(*args, **named)
         if isinstance(out, Sketched):
             jax.block_until_ready((out.jacobian, out.residual))
         self.seconds += time.perf_counter() - start
@@ -129,8 +129,10 @@ def iterations(case: Case, repeats: int, gemm: float) -> Iterator[Row]:
         facts: dict[str, Any] = {}
         for method, stepper in steppers.items():
             if part == "sketch":
-                rate = sketch_flops(stepper.run) / spread(method, part).median / 1e9
-                facts |= {f"{method} GFLOP/s": round(rate, 2), f"{method} of GEMM": f"{rate / gemm:.1%}"}
+                used = sketched_residuals(stepper.run)
+                rate = sketch_flops(stepper.run, used) / spread(method, part).median / 1e9
+                facts |= {f"{method} residuals": sum(used), f"{method} GFLOP/s": round(rate, 2)}
+                facts |= {f"{method} of GEMM": f"{rate / gemm:.1%}"}
             elif part == "search":
                 facts[f"{method} evaluations"] = spread(method, "evaluations").median
             elif part == "iteration":
@@ -138,11 +140,15 @@ def iterations(case: Case, repeats: int, gemm: float) -> Iterator[Row]:
         yield Row(case.name, part, spread("fast", part), spread("paper", part), facts=facts)
 
 
-def sketch_flops(run: Run) -> float:
-    """What the gradients of the residuals that go into a sketch need, whatever the order in which it is made."""
+def sketched_residuals(run: Run) -> list[int]:
+    """How many residuals of each condition go into a sketch."""
     counts = run.active().counts
     drawn = run.optimiser.jacobian.rows.draw(generator(0), counts)
-    used = [int(np.count_nonzero(t.sign)) if isinstance(t, Table) else n for t, n in zip(drawn, counts, strict=True)]
+    return [int(np.count_nonzero(t.sign)) if isinstance(t, Table) else n for t, n in zip(drawn, counts, strict=True)]
+
+
+def sketch_flops(run: Run, used: list[int]) -> float:
+    """What the gradients of so many residuals of each condition need, in whatever order a sketch is made of them."""
     each = residual_flops(run.residuals, DTYPES[run.settings.precision])
     return REVERSE * float(np.dot(each, used))
 

@@ -92,6 +92,8 @@ def _bars(axis: Any, name: str, rows: Sequence[Row]) -> None:
         ratio = row.ratio
         if ratio is not None and np.isfinite(ratio.median):
             axis.text(1.01, k, f"{short(ratio.median)}x", transform=axis.get_yaxis_transform(), va="center", fontsize=9)
+    if any(row.ratio is not None for row in rows):
+        axis.text(1.01, 1.02, "paper / fast", transform=axis.transAxes, fontsize=8)
     axis.set(title=name, xscale="log", xlabel="seconds", yticks=y, yticklabels=[row.part for row in rows])
     axis.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
 

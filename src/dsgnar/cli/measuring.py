@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-import dsgnar
 from dsgnar import bench as benches
 from dsgnar.bench import machine, records, report, table1
+from dsgnar.bench.isolated import EndedEarly
 from dsgnar.checkpoints import write_atomically
-from dsgnar.cli.common import app, err, explained, out, wrong_values
+from dsgnar.cli.common import app, err, explained, failed, out, wrong_values
 
 Into = Annotated[str | None, typer.Option(help="PAGE or PAGE#MARK: also put the table into a page, at its mark")]
 Quick = Annotated[bool, typer.Option("--quick", help="a tiny case, to see that the command works")]
@@ -53,16 +53,19 @@ def bench(
         chosen = [benches.find(name) for name in cases or (["tiny"] if quick else ["burgers-single"])]
         options = benches.Options(_names(parts), repeats, seeds, paper_seeds, error)
     here, date = machine.describe(), datetime.now(UTC).isoformat(timespec="seconds")
-    stamp = {"machine": machine.key(here), "version": dsgnar.__version__, "date": date}
+    stamp = {"machine": machine.key(here), "version": machine.version(), "date": date}
     file = history or records.default_path()
     before, rows = records.latest(file, stamp["machine"]), []
     out.print(f"{stamp['machine']}; dsgnar {stamp['version']}; median (least to most)")
     with explained():
-        for row in _shown(benches.measure(chosen, options.quick() if quick else options)):
-            rows.append(row)
-            comparison = records.compare(row, before.get((row.case, row.part)))
-            out.print(_line(report.cells(row, comparison)), markup=False)
-            records.append(file, row, **stamp)
+        try:
+            for row in _shown(benches.measure(chosen, options.quick() if quick else options)):
+                rows.append(row)
+                comparison = records.compare(row, before.get((row.case, row.part)))
+                out.print(_line(report.cells(row, comparison)), markup=False)
+                records.append(file, row, **stamp)
+        except EndedEarly as ended:
+            failed(f"{ended}; the rows so far are in {file}")
         directory.mkdir(parents=True, exist_ok=True)
         content = {**stamp, "environment": here, "rows": [row.to_json() for row in rows]}
         write_atomically(directory / "bench.json", (json.dumps(content, indent=1) + "\n").encode())
