@@ -44,6 +44,27 @@ def distance(p, q):
     return float(np.linalg.norm((p - q).astype(float)) / np.linalg.norm(q.astype(float)))
 
 
+@pytest.mark.parametrize("factorisation", DOUBLE, ids=repr)
+@pytest.mark.parametrize("m, n", [(48, 48), (37, 70), (70, 37)])
+def test_a_gradient_of_its_own(factorisation, m, n):
+    rng = np.random.default_rng(m)
+    A, r, g = matrix(rng, m, n, np.logspace(1, -3, min(m, n))), rng.normal(size=m), rng.normal(size=n)
+    plain, same, other = (factorisation.factorise(A, r, gradient) for gradient in (None, A.T @ r, g))
+    inside = np.linalg.pinv(A) @ (A @ g)  # the part of g in the row space of A
+    for lam in (1.0, 1e-4):
+        np.testing.assert_allclose(same.step(lam), plain.step(lam), rtol=1e-8, atol=1e-10)
+        assert same.at(lam).decrease == pytest.approx(plain.at(lam).decrease, rel=1e-8)
+        p = -np.linalg.solve(A.T @ A + lam * np.eye(n), inside)
+        np.testing.assert_allclose(other.step(lam), p, rtol=1e-7, atol=1e-7 * np.abs(p).max())
+        assert other.at(lam).decrease == pytest.approx(-g @ p - 0.5 * np.sum((A @ p) ** 2), rel=1e-7)
+        h = 1e-4 * lam
+        slope = (other.at(lam + h).norm - other.at(lam - h).norm) / (2 * h)
+        assert other.at(lam).slope == pytest.approx(slope, rel=1e-4)
+    assert other.solve_radius(0.5).norm == pytest.approx(0.5, rel=1e-9)
+    with pytest.raises(ValueError, match="g must be a vector"):
+        factorisation.factorise(A, r, g[:-1])
+
+
 @extended
 @pytest.mark.parametrize("m, n", [(60, 60), (40, 70), (70, 40)])
 def test_band_is_as_accurate_as_the_svd_over_sixteen_orders(m, n):

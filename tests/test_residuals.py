@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import small
 from dsgnar.constraints import Hard
 from dsgnar.domain import Box, Initial
 from dsgnar.networks import MLP, Inputs, cast, count_parameters
@@ -186,3 +187,11 @@ def test_a_million_points_fit_into_little_memory():
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) / 2**20 < 1.5  # counted in KiB
+
+
+def test_the_gradient_of_the_loss():
+    res, theta = small.residuals()
+    sets = small.points()
+    g = res.gradient(theta, jnp.asarray(small.WEIGHTS), res.device_points(sets, np.float64))
+    expected = jax.grad(lambda t: 0.5 * jnp.sum(small.weighted(res, t, sets) ** 2))(theta)
+    np.testing.assert_allclose(g, expected, rtol=1e-12, atol=1e-13)

@@ -103,7 +103,10 @@ def test_concentration_on_a_boundary_takes_the_faces_that_are_near():
         (lambda: Near((("x", "left"),)), r"faces are \(\(axis, 'lower' or 'upper'\), ..\), not"),
         (lambda: Near(("x", "lower")), "faces are"),
         (lambda: Near(()), "faces are"),
-        (lambda: draw("interior", method="random"), "sampling must be one of uniform, even, sobol, not 'random'"),
+        (
+            lambda: draw("interior", method="random"),
+            "sampling must be one of uniform, even, sobol, clustered, not 'random'",
+        ),
         (lambda: draw("interior", near=(Near((("z", "lower"),)),)), "there is no axis 'z'; the domain has x, y, t"),
         (lambda: draw("interior", near=(Near((("x", "lower"),), share=0.6),) * 2), "add up to more than 1"),
         (lambda: draw(Initial(), domain=LINE), "the domain has no time axis"),
@@ -175,3 +178,14 @@ def test_given_points():
     np.testing.assert_array_equal(points, [[-1, 0.5, 3], [0, 0.5, 3], [3, 0.5, 3]])
     grid = draw(Points({"x": np.zeros((2, 1)), "y": np.full((1, 3), 0.1), "t": 2.0}))
     assert grid.shape == (6, 3)
+
+
+def test_clustered_points_follow_the_arcsine_law_on_axes_that_are_not_periodic():
+    domain = Box(x=(-1, 3), t=(0, 2))
+    points = sample(Interior(), domain, 20_000, generator(0), "clustered", periodic=("x",))
+    x, t = (points[:, 0] + 1) / 4, points[:, 1] / 2
+    for share in (0.01, 0.1, 0.5, 0.9):
+        assert np.mean(x < share) == pytest.approx(share, abs=0.015)
+        assert np.mean(t < share) == pytest.approx(2 / np.pi * np.arcsin(np.sqrt(share)), abs=0.015)
+    both = sample(Interior(), domain, 20_000, generator(0), "clustered")
+    assert np.mean(both[:, 0] < -0.96) == pytest.approx(2 / np.pi * np.arcsin(0.1), abs=0.01)

@@ -71,21 +71,30 @@ def state(radius=1.0, iteration=100, failures=0):
 FAST = Settings(method="fast", max_points=2**14).resolve(1000)
 
 
-def plan_in_stage_two(rules):
-    return dataclasses.replace(rules.start(), stage=2, radius_at_switch=0.7, loss_at_switch=1e-3)
+def plan_in_stage(rules, stage):
+    return dataclasses.replace(rules.start(), stage=stage, radius_at_switch=0.7, loss_at_switch=1e-3)
+
+
+def test_stage_two_hands_over_to_stage_three_which_knows_the_gradient():
+    rules = schedule(FAST)
+    plan, after, stop = rules.after(plan_in_stage(rules, 2), state(radius=1e-9), step(loss=1e-12), None)
+    assert stop is None and plan.stage == 3 and plan.points == FAST.points
+    assert after.radius > FAST.minimum_radius
+    assert rules.exact(plan) and not rules.exact(plan_in_stage(rules, 2))
+    assert rules.target(plan) == rules.target(plan_in_stage(rules, 2))
 
 
 def test_a_switch_that_came_too_early_is_taken_back():
     rules = schedule(FAST)
-    plan, after, stop = rules.after(plan_in_stage_two(rules), state(radius=1e-9), step(loss=0.9e-3), None)
+    plan, after, stop = rules.after(plan_in_stage(rules, 3), state(radius=1e-9), step(loss=0.9e-3), None)
     assert stop is None and plan.stage == 1 and plan.retreats == 1
     assert after.radius == 0.7
 
 
-def test_a_stage_two_that_ran_its_course_gets_more_points_and_then_stops():
+def test_a_stage_three_that_ran_its_course_gets_more_points_and_then_stops():
     rules = schedule(FAST)
-    plan, after, stop = rules.after(plan_in_stage_two(rules), state(radius=1e-9), step(loss=1e-12), None)
-    assert stop is None and plan.stage == 2 and plan.points == FAST.max_points
+    plan, after, stop = rules.after(plan_in_stage(rules, 3), state(radius=1e-9), step(loss=1e-12), None)
+    assert stop is None and plan.stage == 3 and plan.points == FAST.max_points
     for _ in range(rules.tries):
         plan, after, stop = rules.after(plan, state(radius=1e-9), step(loss=1e-12), None)
         assert stop is None and after.radius > FAST.minimum_radius
@@ -108,7 +117,7 @@ def test_points_are_added_when_the_held_out_gap_opens():
 
 def test_the_paper_has_neither_rule():
     rules = schedule(Settings(method="paper").resolve(1000))
-    early = plan_in_stage_two(rules)
+    early = plan_in_stage(rules, 2)
     assert rules.after(early, state(radius=1e-9), step(loss=0.9e-3), 99.0)[2] is StopReason.RADIUS
 
 

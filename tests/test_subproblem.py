@@ -14,7 +14,7 @@ EXPONENTS = st.floats(-30.0, 4.0)
 
 def spectral(s, c, floor: float = 0.0) -> Spectral:
     s, c = np.asarray(s, float), np.asarray(c, float)
-    return Spectral(float(np.linalg.norm(c)), float(np.linalg.norm(s * c)), floor, s, c, lambda t: t)
+    return Spectral(float(np.linalg.norm(c)), float(np.linalg.norm(s * c)), floor, s, s * c, lambda t: t)
 
 
 def test_hand_computed_numbers():

@@ -18,7 +18,8 @@ because p(lam) = V p_B(lam), where p_B solves the damped problem of B and c = U^
 
    whose condition number is that of [B; delta I]. Interleaving x and p with x_i shifted by width/2 places
    makes the bandwidth width + 1 on either side (2 width + 1 without the shift, four times the work).
-   The same LU with the right-hand side [0; p] gives -delta (B^T B + lam I)^-1 p, hence the slope of ||p||.
+   The same LU with the right-hand side [0; p] gives -delta (B^T B + lam I)^-1 p, hence the slope of ||p||; and with
+   [0; h/delta], h = V^T g, the step for a given gradient g.
 
 Stage 3 runs in float64 for a float32 A as well: sqrt(lam) may be as small as 1e-18.
 """
@@ -48,15 +49,16 @@ class Band:
         if self.width < 2 or self.width % 2:
             raise ValueError(f"width must be an even number >= 2, not {self.width}")
 
-    def factorise(self, A, r) -> "BandSubproblem":
-        checked(A, r)
+    def factorise(self, A, r, g=None) -> "BandSubproblem":
+        checked(A, r, g)
         A, r = np.asarray(A), np.asarray(r).astype(A.dtype)
         M, c, outer = _square(A, r[:, None])
         panels = reduce_to_band(M, c, self.width)
         bands = np.zeros((self.width + 1, M.shape[0]), order="F")
         for d in range(min(self.width + 1, M.shape[0])):
             bands[self.width - d, d:] = M.diagonal(d)
-        return BandSubproblem.build(bands, c[:, 0], r, A.shape[1], panels, outer)
+        h = None if g is None else _into_band(np.asarray(g).astype(A.dtype), panels, outer, M.shape[0])
+        return BandSubproblem.build(bands, c[:, 0], h, r, A.shape[1], panels, outer)
 
 
 def _square(A: np.ndarray, r: np.ndarray):
@@ -72,6 +74,18 @@ def _square(A: np.ndarray, r: np.ndarray):
         c, _ = gemqrt(v, t, r, trans="T")
         return np.asfortranarray(np.triu(v[:n])), np.asfortranarray(c[:n]), None
     return np.array(A, order="F"), r.copy(), None
+
+
+def _into_band(g: np.ndarray, panels: list, outer: tuple | None, size: int) -> np.ndarray:
+    """V^T g: the way to the coordinates of B."""
+    if outer is not None:
+        v, t = outer
+        (gemqrt,) = get_lapack_funcs(("gemqrt",), (v,))
+        g = gemqrt(v, t, np.asfortranarray(g[:, None]), trans="T")[0][:size, 0]
+    h = g.copy()
+    for offset, V2, T2 in panels:
+        h[offset:] -= V2 @ (T2.T @ (h[offset:] @ V2))
+    return h
 
 
 def reduce_to_band(M: np.ndarray, c: np.ndarray, width: int) -> list:
@@ -128,6 +142,7 @@ class BandSubproblem(Subproblem):
     bands: np.ndarray  # B in LAPACK's band storage, float64, (width + 1, k)
     augmented: np.ndarray  # the interleaved system without its diagonal, in gbtrf's storage
     c: np.ndarray  # U^T r, float64, (k,)
+    h: np.ndarray | None  # V^T g where a gradient is given, float64, (k,)
     columns: int  # n
     dtype: np.dtype
     panels: list  # V, as (offset, V2, T2)
@@ -135,7 +150,7 @@ class BandSubproblem(Subproblem):
     _solved: tuple[float, np.ndarray] = (-1.0, np.empty(0))
 
     @classmethod
-    def build(cls, bands, c, r, columns, panels, outer) -> "BandSubproblem":
+    def build(cls, bands, c, h, r, columns, panels, outer) -> "BandSubproblem":
         width, k = bands.shape[0] - 1, bands.shape[1]
         c = c.astype(np.float64)
         reach = width + 1  # lower and upper bandwidth of the interleaved system
@@ -146,19 +161,20 @@ class BandSubproblem(Subproblem):
             diagonal = bands[width - d, d:]
             augmented[2 * reach - offset, 2 * d + 1 : 2 * k + 1 : 2] = diagonal
             augmented[2 * reach + offset, width : width + 2 * (k - d) : 2] = diagonal
-        gradient = _tbmv(width, bands, c, trans=1)
+        h = None if h is None else h.astype(np.float64)
+        gradient = _tbmv(width, bands, c, trans=1) if h is None else h
         scale = float(np.abs(bands).max()) if k else 0.0
         # Below this the LU meets exact zeros where B is singular; 16 orders below what rounding in B amounts to.
         floor = max((1e-32 * scale) ** 2, 1e-300)
         norms = float(np.linalg.norm(r.astype(np.float64))), float(np.linalg.norm(gradient))
-        return cls(*norms, floor, bands, augmented, c, columns, r.dtype, panels, outer)
+        return cls(*norms, floor, bands, augmented, c, h, columns, r.dtype, panels, outer)
 
     def evaluate(self, lam: float) -> Trial:
         width, delta = self.bands.shape[0] - 1, lam**0.5
         p, solve = self._solve(delta)
         norm = float(np.linalg.norm(p))
-        Bp = _tbmv(width, self.bands, p)
-        decrease = -0.5 * float(self.c @ Bp) + 0.5 * lam * norm * norm
+        along = self.c @ _tbmv(width, self.bands, p) if self.h is None else self.h @ p
+        decrease = -0.5 * float(along) + 0.5 * lam * norm * norm
         q = -float(p @ solve(p, 1)) / delta
         self._solved = (lam, p)
         return Trial(lam, norm, decrease, min(-q / norm, 0.0) if norm > 0.0 else 0.0)
@@ -180,7 +196,7 @@ class BandSubproblem(Subproblem):
             rhs[(x, p)[block]] = b
             return _gbtrs(lu, width + 1, width + 1, rhs, pivots, overwrite_b=1)[0][p].copy()
 
-        return solve(-self.c, 0), solve
+        return solve(-self.c, 0) if self.h is None else solve(self.h / delta, 1), solve
 
     def step(self, lam: float) -> np.ndarray:
         lam = max(float(lam), self.floor)

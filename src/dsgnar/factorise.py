@@ -25,7 +25,9 @@ _SMALL = 300  # below, the SVD (15 ms at 300) is as fast as Band with 20 lambdas
 class Factorisation(Protocol):
     """Anything that turns the sketched Jacobian and residual into a `Subproblem`."""
 
-    def factorise(self, A, r) -> Subproblem: ...
+    def factorise(self, A, r, g=None) -> Subproblem:
+        """The problem of A and r; with a gradient `g` (n entries) that takes the place of A^T r."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -38,24 +40,26 @@ class SVD:
 
     backend: Literal["auto", "jax", "lapack"] = "auto"
 
-    def factorise(self, A, r) -> Subproblem:
-        checked(A, r)
+    def factorise(self, A, r, g=None) -> Subproblem:
+        checked(A, r, g)
         lapack = self.backend == "lapack" or (self.backend == "auto" and platform_of(A) == "cpu")
-        return _lapack_svd(np.asarray(A), np.asarray(r)) if lapack else _jax_svd(A, r)
+        if lapack:
+            return _lapack_svd(np.asarray(A), np.asarray(r), None if g is None else np.asarray(g))
+        return _jax_svd(A, r, g)
 
 
-def _lapack_svd(A: np.ndarray, r: np.ndarray) -> Spectral:
+def _lapack_svd(A: np.ndarray, r: np.ndarray, g: np.ndarray | None) -> Spectral:
     try:  # a row-major A is its transpose in LAPACK's order: no copy but the one that gesdd overwrites
         V, s, Ut = scipy.linalg.svd(A.T, full_matrices=False, check_finite=False, lapack_driver="gesdd")
     except scipy.linalg.LinAlgError as error:
         raise FactorisationError(f"the SVD of the {A.shape} sketched Jacobian did not converge: {error}") from error
-    return _spectral(s, Ut @ r, r, lambda t: V @ t.astype(A.dtype))
+    return _spectral(s, s * (Ut @ r) if g is None else g @ V, r, lambda t: V @ t.astype(A.dtype))
 
 
-def _jax_svd(A, r) -> Spectral:
+def _jax_svd(A, r, g) -> Spectral:
     with jax.enable_x64(True):
         U, s, Vt = jnp.linalg.svd(jnp.asarray(A), full_matrices=False)
-        c = jnp.asarray(r) @ U
+        h = s * (jnp.asarray(r) @ U) if g is None else Vt @ jnp.asarray(g)
 
     def lift(t: np.ndarray):
         with jax.enable_x64(True):
@@ -63,23 +67,22 @@ def _jax_svd(A, r) -> Spectral:
 
     if not bool(jnp.all(jnp.isfinite(s))):
         raise FactorisationError(f"JAX's SVD of the {A.shape} sketched Jacobian did not converge")
-    return _spectral(s, c, r, lift)
+    return _spectral(s, h, r, lift)
 
 
-def _spectral(s, c, r, lift) -> Spectral:
-    s, c = np.asarray(s, np.float64), np.asarray(c, np.float64)
+def _spectral(s, h, r, lift) -> Spectral:
+    s, h = np.asarray(s, np.float64), np.asarray(h, np.float64)
     norm = float(np.linalg.norm(np.asarray(r, np.float64)))
-    return Spectral(norm, float(np.linalg.norm(s * c)), 0.0, s, c, lift)
+    return Spectral(norm, float(np.linalg.norm(h)), 0.0, s, h, lift)
 
 
 @dataclass(frozen=True)
 class Auto:
     """The fastest factorisation for the shape, type and platform of A."""
 
-    def factorise(self, A, r) -> Subproblem:
-        checked(A, r)
+    def factorise(self, A, r, g=None) -> Subproblem:
         m, n = A.shape
-        return best(m, n, A.dtype, platform_of(A)).factorise(A, r)
+        return best(m, n, A.dtype, platform_of(A)).factorise(A, r, g)
 
 
 def platform_of(A) -> str:

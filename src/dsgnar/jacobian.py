@@ -52,6 +52,7 @@ class Sketched:
     jacobian: jax.Array
     residual: jax.Array
     lift: Callable[[jax.Array], jax.Array]
+    compress: Callable[[jax.Array], jax.Array]  # the adjoint of `lift`
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,8 @@ class Jacobian:
         else:
             hashes = tuple((h.bucket, h.sign) for h in drawn)
             jacobian, residual = self._hashes(theta, points, hashes, alpha, column)
-        return Sketched(jacobian, residual, partial(self._lift, column, parameters=theta.size))
+        lift = partial(self._lift, column, parameters=theta.size)
+        return Sketched(jacobian, residual, lift, partial(self._compress, column))
 
     def _in_streams(self, theta: jax.Array, points: tuple, drawn: tuple[Table, ...], alpha: tuple, column: tuple):
         """Buckets in equal shares, one for each core of a CPU: a compiled loop over small products occupies one core."""
@@ -94,6 +96,10 @@ class Jacobian:
     @cached_property
     def _lift(self) -> Callable:
         return jax.jit(self.columns.lift, static_argnames="parameters")
+
+    @cached_property
+    def _compress(self) -> Callable:
+        return jax.jit(self.columns.apply)
 
     def _signed_sum(self, theta: jax.Array, xs: tuple, signs: tuple, alpha: tuple) -> jax.Array:
         """One entry of C r."""

@@ -85,8 +85,8 @@ class Optimiser:
     shrink: float = 1 / 3  # of the radius on rejection (Algorithm 1)
     overshoot: float | None = None  # reject a ratio above target + this, and widen (section 3.5)
 
-    def iterate(self, state: State, points: Active, target: float) -> tuple[State, Step]:
-        """One iteration of Algorithm 1."""
+    def iterate(self, state: State, points: Active, target: float, exact: bool = False) -> tuple[State, Step]:
+        """One iteration of Algorithm 1; with `exact` the gradient is that of all points and only curvature is sketched."""
         theta = jnp.asarray(state.theta)
         mean_squares = state.mean_squares
         evaluations = 0
@@ -97,7 +97,7 @@ class Optimiser:
             raise FloatingPointError(self._not_finite(mean_squares))
         state = replace(state, mean_squares=mean_squares)
         try:
-            found = self._find(state, theta, points, loss, target)
+            found = self._find(state, theta, points, loss, target, exact)
         except FactorisationError as error:
             return self._rejected(state, loss, target, state.radius, evaluations, None, str(error))
         evaluations += len(found.probes)
@@ -111,10 +111,13 @@ class Optimiser:
         step = Step(loss, best.ratio, target, best.lam, best.radius, True, evaluations, "", found)
         return self._accepted(state, theta, best), step
 
-    def _find(self, state: State, theta, points: Active, loss: float, target: float) -> Found:
+    def _find(self, state: State, theta, points: Active, loss: float, target: float, exact: bool) -> Found:
         rng = generator(self.seed, "sketch", state.iteration)
         sketched = self.jacobian(theta, points.flat, state.weights, rng)
-        subproblem = self.factorisation.factorise(sketched.jacobian, sketched.residual)
+        gradient = None
+        if exact:
+            gradient = sketched.compress(self.residuals.gradient(theta, jnp.asarray(state.weights), points.batched))
+        subproblem = self.factorisation.factorise(sketched.jacobian, sketched.residual, gradient)
 
         def evaluate(radius: float) -> Probe:
             return self._probe(subproblem, sketched.lift, theta, points, state, loss, radius)

@@ -88,6 +88,15 @@ class Residuals:
         """Compiled: mean squares at `theta + p`."""
         return jax.jit(lambda theta, p, batched: self._mean_squares(theta + p, batched))
 
+    @cached_property
+    def gradient(self) -> Callable:
+        """Compiled: the gradient of the weighted loss from `theta`, weights and batched points."""
+
+        def loss(theta, weights, batched):
+            return 0.5 * jnp.dot(weights, self._mean_squares(theta, batched))
+
+        return jax.jit(jax.grad(loss))
+
     def _mean_squares(self, theta: jax.Array, batched: tuple) -> jax.Array:
         sums = []
         for name, (batches, count) in zip(self.problem.conditions, batched, strict=True):

@@ -1,14 +1,17 @@
 """Points on the parts of a domain (section 4.2 of the paper).
 
-Three ways to place them: `uniform` (independent random points), `even` (evenly spaced; a lattice in several dimensions)
-and `sobol` (scrambled low-discrepancy points). `Near` moves a share of them next to a face or a corner. All points
+Four ways to place them: `uniform` (independent random points), `even` (evenly spaced; a lattice in several dimensions),
+`sobol` (scrambled low-discrepancy points) and `clustered` (independent random points, denser towards the ends of every axis
+that is not periodic, like the zeros of Chebyshev polynomials: the density with which least squares fit polynomials stably
+up to the ends). `Near` moves a share of them next to a face or a corner. All points
 are drawn in float64 from one seed and rounded afterwards, so both precisions see the same points.
 """
 
 import math
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +19,7 @@ from scipy.stats import qmc
 
 from dsgnar.domain import Box, Face, Part, Points
 
-Sampling = Literal["uniform", "even", "sobol"]
+Sampling = Literal["uniform", "even", "sobol", "clustered"]
 
 
 @dataclass(frozen=True)
@@ -61,21 +64,23 @@ def sample(
     rng: np.random.Generator,
     method: Sampling = "uniform",
     near: Sequence[Near] = (),
+    periodic: Sequence[str] = (),
 ) -> np.ndarray:
     """`count` points of a part as rows (count, d) in float64; given points are returned as they are."""
     if isinstance(part, Points):
         return part.table(domain)
     if method not in get_args(Sampling):
         raise ValueError(f"sampling must be one of {', '.join(get_args(Sampling))}, not {method!r}")
+    unit = partial(_unit, rng=rng, method=method, even=frozenset(domain.index(axis) for axis in periodic))
     blocks = []
     left = count
     for concentration in near:
         extra = round(concentration.share * count)
         left -= extra
-        blocks.append(_on_pieces(part, domain, extra, rng, method, concentration.shrink(domain)))
+        blocks.append(_on_pieces(part, domain, extra, unit, concentration.shrink(domain)))
     if left < 0:
         raise ValueError("the shares of the concentrations add up to more than 1")
-    blocks.append(_on_pieces(part, domain, left, rng, method, {}))
+    blocks.append(_on_pieces(part, domain, left, unit, {}))
     return np.concatenate(blocks)
 
 
@@ -109,34 +114,39 @@ def _rounded(points: np.ndarray, dtype) -> list[bytes]:
     return [row.tobytes() for row in points.astype(dtype) + dtype(0)]
 
 
-def _on_pieces(part: Part, domain: Box, count: int, rng, method: Sampling, shrunk: dict) -> np.ndarray:
+def _on_pieces(part: Part, domain: Box, count: int, unit: Callable, shrunk: dict) -> np.ndarray:
     """Spread points over the pieces of a part (the faces of a boundary), equally up to one."""
     pieces = [p for p in part.fixed(domain) if all(i not in shrunk or _inside(v, shrunk[i]) for i, v in p.items())]
     if not pieces:
         raise ValueError(f"no piece of {part.describe()} lies near the faces of the concentration")
     counts = [count // len(pieces) + (k < count % len(pieces)) for k in range(len(pieces))]
-    return np.concatenate([_on_piece(p, domain, n, rng, method, shrunk) for p, n in zip(pieces, counts, strict=True)])
+    return np.concatenate([_on_piece(p, domain, n, unit, shrunk) for p, n in zip(pieces, counts, strict=True)])
 
 
 def _inside(value: float, interval: tuple[float, float]) -> bool:
     return interval[0] <= value <= interval[1]
 
 
-def _on_piece(fixed: dict[int, float], domain: Box, count: int, rng, method: Sampling, shrunk: dict) -> np.ndarray:
+def _on_piece(fixed: dict[int, float], domain: Box, count: int, unit: Callable, shrunk: dict) -> np.ndarray:
     free = [i for i in range(domain.dimension) if i not in fixed]
     points = np.empty((count, domain.dimension))
     for i, value in fixed.items():
         points[:, i] = value
     if free and count:
         lower, upper = np.array([shrunk.get(i, domain.bounds[i]) for i in free]).T
-        points[:, free] = lower + (upper - lower) * _unit(count, len(free), rng, method)
+        points[:, free] = lower + (upper - lower) * unit(count, free)
     return points
 
 
-def _unit(count: int, dimension: int, rng: np.random.Generator, method: Sampling) -> np.ndarray:
-    """Points in the unit cube."""
-    if method == "uniform":
-        return rng.random((count, dimension))
+def _unit(count: int, axes: list[int], rng: np.random.Generator, method: Sampling, even: frozenset[int]) -> np.ndarray:
+    """Points in the unit cube that has a side for each of the axes."""
+    dimension = len(axes)
+    if method in ("uniform", "clustered"):
+        points = rng.random((count, dimension))
+        for column, axis in enumerate(axes):
+            if method == "clustered" and axis not in even:
+                points[:, column] = (1 - np.cos(np.pi * points[:, column])) / 2
+        return points
     if method == "sobol":
         exponent = max(0, math.ceil(math.log2(count)))
         return qmc.Sobol(dimension, rng=rng).random_base2(exponent)[:count]

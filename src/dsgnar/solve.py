@@ -196,8 +196,9 @@ class Run:
         for name, condition in self.problem.conditions.items():
             number = condition.points or (count if isinstance(condition.part, Interior) else max(1, count // 2))
             rng = generator(self.settings.seed, "points", name, count, self.plan.draw)
+            way = condition.sampling or "uniform"
             out[name] = sample(
-                condition.part, self.domain, number, rng, condition.sampling or "uniform", condition.near
+                condition.part, self.domain, number, rng, way, condition.near, periodic=self.problem.periodic
             )
         return out
 
@@ -260,7 +261,7 @@ class Run:
         active = self.active()
         self._compile(active)
         extra, gap = self._new_points(active, before)
-        state, step = self.optimiser.iterate(self.state, active, self.schedule.target(plan))
+        state, step = self.optimiser.iterate(self.state, active, self.schedule.target(plan), self.schedule.exact(plan))
         step = dataclasses.replace(step, evaluations=step.evaluations + extra)
         self.clock.lap("solve")
         self.plan, self.state, stop = self.schedule.after(plan, state, step, gap)
@@ -290,12 +291,15 @@ class Run:
 
     def _compile(self, active: Active) -> None:
         """Call every kernel once for a new shape or precision, and throw the results away."""
-        key = (active.counts, self.plan.precision)
+        exact = self.schedule.exact(self.plan)
+        key = (active.counts, self.plan.precision, exact)
         if key in self._compiled:
             return
         self._compiled.add(key)
         self.clock.lap("solve")
         theta = jnp.asarray(self.state.theta)
+        if exact:
+            self.residuals.gradient(theta, jnp.asarray(self.state.weights), active.batched)
         self.residuals.kernel(theta, self.held_out())
         self.residuals.kernel(theta, active.batched)
         self.residuals.trial(theta, jnp.zeros_like(theta), active.batched)

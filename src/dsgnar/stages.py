@@ -2,7 +2,11 @@
 
 Stage 1 seeks a region where little regularisation is needed: with a small target ratio lambda falls over many orders of
 magnitude. Once log lambda rises again over a window (a line fitted to it has a positive slope and correlation), stage 2
-raises the target and descends. Three rules go beyond the paper:
+raises the target and descends. Four rules go beyond the paper:
+
+  stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
+            gradient is small, its sketch points anywhere, and the radius collapses. Stage 3 takes the gradient of all
+            points and sketches curvature only.
 
   retreat   A switch that comes too early shows: the radius collapses although stage 2 has gained little. Stage 1 is then
             taken up again from where it was.
@@ -113,7 +117,7 @@ class Schedule:
     gap: float  # loss at new points over loss at those just trained on, above which points are added
     retreats: int  # how often stage 1 may be taken up again
     tries: int  # how often a radius that collapses in stage 2 is widened: another sketch may do better
-    stall: int | None  # stage 2 stops when the loss has not halved within so many iterations; None: never
+    stall: int | None  # stages 2 and 3 stop when the loss has not halved within so many iterations; None: never
 
     # A stage 2 that collapses before the loss has fallen by this factor came too early. Healthy ones gain 1e5 and more.
     GAIN = 1e-3
@@ -126,7 +130,11 @@ class Schedule:
 
     def target(self, plan: Plan) -> float:
         assert self.settings.targets is not None
-        return self.settings.targets[plan.stage - 1]
+        return self.settings.targets[min(plan.stage, 2) - 1]
+
+    def exact(self, plan: Plan) -> bool:
+        """Whether the gradient is that of all points."""
+        return plan.stage == 3
 
     def after(self, plan: Plan, state: State, step: Step, gap: float | None) -> tuple[Plan, State, StopReason | None]:
         """Plan and state for the next iteration, or why there is none."""
@@ -145,18 +153,20 @@ class Schedule:
         return plan, state, None
 
     def _instead_of_stopping(self, plan: Plan, state: State, stop: StopReason):
-        """A stage 2 that came too early goes back to stage 1; one that ran out of points gets more of them."""
-        if plan.stage == 2 and stop.converged and plan.retreats < self.retreats and self._came_too_early(plan):
+        """Stage 2 goes on to stage 3. That ends where nothing helps: no further points, no other sketch, no return."""
+        if plan.stage == 1 or not stop.converged or not self.fresh:
+            return plan, state, stop
+        assert self.settings.minimum_radius is not None
+        wide = replace(state, radius=max(state.radius, WIDER * self.settings.minimum_radius), failures=0)
+        if plan.stage == 2:
+            return replace(plan, stage=3, losses=(), lams=()), wide, None
+        if stop is StopReason.RADIUS and plan.retreats < self.retreats and self._came_too_early(plan):
             again = replace(plan, stage=1, lams=(), losses=(), retreats=plan.retreats + 1)
             return again, replace(state, radius=plan.radius_at_switch, failures=0), None
-        if plan.stage == 2 and stop.converged and self.fresh and self._can_grow(plan):
-            assert self.settings.minimum_radius is not None
-            wide = max(state.radius, WIDER * self.settings.minimum_radius)
-            return replace(self._grown(plan), losses=()), replace(state, radius=wide, failures=0), None
-        if plan.stage == 2 and stop is StopReason.RADIUS and plan.tries < self.tries:
-            assert self.settings.minimum_radius is not None
-            wide = max(state.radius, WIDER * self.settings.minimum_radius)
-            return replace(plan, tries=plan.tries + 1), replace(state, radius=wide, failures=0), None
+        if self._can_grow(plan):
+            return replace(self._grown(plan), losses=()), wide, None
+        if stop is StopReason.RADIUS and plan.tries < self.tries:
+            return replace(plan, tries=plan.tries + 1), wide, None
         return plan, state, stop
 
     def _needs_double(self, plan: Plan, state: State, step: Step) -> bool:
@@ -177,7 +187,7 @@ class Schedule:
             return StopReason.FAILED if step.problem or math.isnan(step.ratio) else StopReason.RADIUS
         if state.radius < self.settings.minimum_radius:
             return StopReason.RADIUS
-        if plan.stage == 2 and self.stall is not None and len(plan.losses) > self.stall:
+        if plan.stage > 1 and self.stall is not None and len(plan.losses) > self.stall:
             if plan.losses[-1] > 0.5 * plan.losses[-1 - self.stall]:
                 return StopReason.STALLED
         return None

@@ -8,9 +8,12 @@ With the sketched Jacobian A (m x n) and the sketched residual r (m), for lambda
     slope(lam)    = d||p||/dlam = -q / ||p||,  q = p^T (A^T A + lam I)^-1 p
     lam(radius)   solves ||p(lam)|| = radius                        `solve_radius(radius)`
 
+With a gradient g given in place of A^T r, for instance that of the whole loss, the same holds with p(lam) = -(A^T A + lam I)^-1 P g,
+P the projection onto the row space of A, and decrease(lam) = -1/2 g^T p + 1/2 lam ||p||^2.
+
 A factorisation of A makes all of them cheap for many lambdas; `factorise.py` and `band.py` hold the factorisations.
-In terms of singular values s, left vectors U and c = U^T r, and g = s c:
-||p||^2 = sum g^2/(s^2+lam)^2 and decrease = 1/2 sum g^2 (s^2+2 lam)/(s^2+lam)^2. (Alg. 3 of the paper
+In terms of singular values s, left vectors U, right ones V, and h = V^T A^T r = s U^T r, or h = V^T g:
+||p||^2 = sum h^2/(s^2+lam)^2 and decrease = 1/2 sum h^2 (s^2+2 lam)/(s^2+lam)^2. (Alg. 3 of the paper
 prints the step without its minus sign.) p(0) means the limit lam -> 0+, the minimum-norm step: a singular value
 that is zero contributes nothing.
 
@@ -39,14 +42,16 @@ class FactorisationError(ArithmeticError):
     """The sketched Jacobian could not be factorised; the message says why."""
 
 
-def checked(A, r) -> None:
-    """Raise unless A is a real float32 or float64 matrix, r a fitting vector, and both are finite."""
+def checked(A, r, g=None) -> None:
+    """Raise unless A is a real float32 or float64 matrix, r and g fitting vectors, and all are finite."""
+    if g is not None and g.shape != A.shape[1:]:
+        raise ValueError(f"g must be a vector with as many entries as A has columns, not {g.shape} for {A.shape}")
     if A.ndim != 2 or r.shape != A.shape[:1]:
         raise ValueError(f"A must be a matrix and r a vector with as many rows, not {A.shape} and {r.shape}")
     if A.dtype not in (np.float32, np.float64):
         raise ValueError(f"A must be float32 or float64, not {A.dtype}")
     # One reduction instead of an elementwise test: a sum is finite only if every term is.
-    if not (np.isfinite(float(A.sum())) and np.isfinite(float(r.sum()))):
+    if not all(np.isfinite(float(part.sum())) for part in (A, r, g) if part is not None):
         raise FactorisationError(
             f"the sketched Jacobian {A.shape} or residual holds inf or nan; the last step left the network's range"
         )
@@ -204,7 +209,7 @@ class Spectral(Subproblem):
     """
 
     s: np.ndarray  # singular values, float64
-    c: np.ndarray  # U^T r, float64
+    h: np.ndarray  # V^T A^T r, or V^T g; float64
     lift: Callable[[np.ndarray], Any]  # coefficients in V -> vector in the type of A
 
     def evaluate(self, lam: float) -> Trial:
@@ -220,4 +225,4 @@ class Spectral(Subproblem):
 
     def _coefficients(self, lam: float) -> np.ndarray:
         d = self.s * self.s + lam
-        return np.divide(self.s * self.c, d, out=np.zeros_like(self.c), where=d > 0)
+        return np.divide(self.h, d, out=np.zeros_like(self.h), where=d > 0)
