@@ -46,8 +46,8 @@ class Condition:
 def interior(residual: Callable, **options: Any) -> Condition:
     """A condition inside the domain, over all times: the equation itself.
 
-    Options of every condition: `points` (how many), `weight` (the initial one), `sampling` ("uniform", "even", "sobol", "clustered")
-    and `near` (concentrations of points, see `Near`).
+    Options of every condition: `points` (how many), `weight` (the initial one), `sampling` ("uniform", "even", "sobol",
+    "clustered") and `near` (concentrations of points, see `Near`).
     """
     return Condition(residual, Interior(), **options)
 

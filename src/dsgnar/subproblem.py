@@ -8,8 +8,10 @@ With the sketched Jacobian A (m x n) and the sketched residual r (m), for lambda
     slope(lam)    = d||p||/dlam = -q / ||p||,  q = p^T (A^T A + lam I)^-1 p
     lam(radius)   solves ||p(lam)|| = radius                        `solve_radius(radius)`
 
-With a gradient g given in place of A^T r, for instance that of the whole loss, the same holds with p(lam) = -(A^T A + lam I)^-1 P g,
-P the projection onto the row space of A, and decrease(lam) = -1/2 g^T p + 1/2 lam ||p||^2.
+With a gradient g given in place of A^T r, for instance that of the whole loss, the same holds with
+
+    p(lam)        = -(A^T A + lam I)^-1 P g                         P projects onto the row space of A
+    decrease(lam) = -1/2 g^T p + 1/2 lam ||p||^2
 
 A factorisation of A makes all of them cheap for many lambdas; `factorise.py` and `band.py` hold the factorisations.
 In terms of singular values s, left vectors U, right ones V, and h = V^T A^T r = s U^T r, or h = V^T g:
