@@ -80,7 +80,7 @@ class Pair:
         # options
         (interior(lambda u: u, weight=0.0), ValueError, "its weight must be positive and finite, not 0.0"),
         (interior(lambda u: u, weight=math.nan), ValueError, "its weight must be positive and finite, not nan"),
-        (interior(lambda u: u, sampling="random"), ValueError, "sampling must be one of 'uniform', 'even', 'sobol', 'clustered', not"),
+        (interior(lambda u: u, sampling="random"), ValueError, "sampling must be one of 'uniform', 'even', 'sobol', 'clus"),
         (interior(lambda u: u, near=Near((("y", "lower"),))), ValueError, "there is no axis 'y'; the domain has x, t"),
         (lambda u: u.x, TypeError, r"expected interior\(...\), initial\(...\), boundary\(...\) or at\(...\)"),
     ],
