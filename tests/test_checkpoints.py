@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dsgnar as ds
-from dsgnar import checkpoints, runs
+from dsgnar import checkpoints, configuration, runs
 from dsgnar.checkpoints import CURRENT, PREVIOUS, REFUSED, Checkpoint, CheckpointError, decode, encode
 from dsgnar.interruption import Interruption
 from dsgnar.optimiser import State
@@ -302,7 +302,7 @@ def test_a_failure_leaves_the_last_iteration_and_frees_the_directory(tmp_path):
 
     with pytest.raises(MemoryError):
         ds.solve(problem(), observers=[ds.RunDirectory(tmp_path), Fails(4)], **SMALL)
-    checkpoint, _ = checkpoints.latest(tmp_path, runs.fingerprint(runs.read_config(tmp_path)))
+    checkpoint, _ = checkpoints.latest(tmp_path, configuration.fingerprint(runs.read_config(tmp_path)))
     assert checkpoint is not None and len(checkpoint.history) == 4
     assert len(ds.resume(tmp_path, problem()).outcome.history) == 14
 

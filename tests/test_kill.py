@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from dsgnar import checkpoints, runs
+from dsgnar import checkpoints, configuration, runs
 from test_checkpoints import account
 
 FILE = """
@@ -105,7 +105,7 @@ def kill(process, seconds) -> bool:
 def readable(directory) -> None:
     """The configuration is whole, and so is every checkpoint."""
     described = runs.read_config(directory)
-    _, complaints = checkpoints.latest(directory, runs.fingerprint(described))
+    _, complaints = checkpoints.latest(directory, configuration.fingerprint(described))
     assert not complaints
 
 

@@ -19,6 +19,7 @@ except ImportError:  # not on Windows: directories are not held there
     fcntl = None
 
 from dsgnar import checkpoints, runs
+from dsgnar.configuration import LIMITS, describe, fingerprint, settings_of
 from dsgnar.problem import Problem
 from dsgnar.runs import RunError, WrongDirectory
 from dsgnar.solution import Record, Solution
@@ -58,13 +59,13 @@ class RunDirectory:
     def started(self, run: Run) -> None:
         if self._lock is None:
             self.hold()
+        self.statement = self.statement or Statement(run.problem)
         if not self._resuming:
             runs.make_room(self.path, self.force, self.warn)
-        self.statement = self.statement or Statement(run.problem)
-        described = runs.begin(self.path, self.statement, run.architecture, run.settings)
-        if run.stop is None:
-            (self.path / "result.json").unlink(missing_ok=True)  # it is there if and only if the run has ended
-        self._run_id = runs.fingerprint(described)
+            runs.begin(self.path, self.statement, run.architecture, run.settings)
+            self._run_id = fingerprint(runs.read_config(self.path))
+        elif run.stop is None:
+            runs.go_on(self.path, run.settings)
         self._time = time.monotonic()
 
     def iterated(self, run: Run, record: Record) -> None:
@@ -76,8 +77,8 @@ class RunDirectory:
         try:
             if self._last is not None and not self._written:
                 self._save()
-            if solution is not None:
-                runs.write(self.path, solution, self.statement)
+            if solution is not None and self.statement is not None:
+                runs.end(self.path, solution, self.statement)
         except OSError as error:
             self.failure = error
             self.warn(f"the result could not be written to {self.path}: {error.strerror or error}")
@@ -129,7 +130,7 @@ class RunDirectory:
     def restore(self, run: Run) -> None:
         """Bring a run to where the last whole checkpoint was; without one it starts from the beginning."""
         self._resuming = True
-        self._run_id = runs.fingerprint(runs.read_config(self.path))
+        self._run_id = fingerprint(runs.read_config(self.path))
         checkpoint, complaints = checkpoints.latest(self.path, self._run_id)
         for complaint in complaints:
             self.warn(complaint)
@@ -166,10 +167,13 @@ def restored(
 ) -> Run:
     """The run of a directory, brought to where its last whole checkpoint was; the directory is held from now on."""
     for name in limits:
-        if name not in runs.LIMITS:
-            raise TypeError(f"going on can change {' and '.join(runs.LIMITS)}, not {name!r}")
-    settings = dataclasses.replace(runs.settings_of(runs.read_config(kept.path)), **limits)
+        if name not in LIMITS:
+            raise TypeError(f"going on can change {' and '.join(LIMITS)}, not {name!r}")
     kept.statement = statement = runs.recall(kept.path, problem, network)
+    described = runs.read_config(kept.path)
+    settings = dataclasses.replace(settings_of(described), **limits)
+    if statement.source == "file" and describe(statement, None, settings)["file_sha256"] != described["file_sha256"]:
+        raise WrongDirectory(f"{kept.path / 'problem.py'} has been changed since the run began: it cannot go on")
     kept.hold()
     try:
         run = Run(statement.problem, statement.network, settings, statement.reference(), (kept, *observers))

@@ -13,36 +13,32 @@ with one exception that cannot be avoided: the equations of a person's own file 
 a run is loaded.
 """
 
-import csv
 import dataclasses
-import hashlib
 import io
 import json
 import os
-import typing
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
-from dsgnar import checkpoints, networks
+from dsgnar import checkpoints
 from dsgnar.checkpoints import write_atomically
 from dsgnar.config import Settings
+from dsgnar.configuration import architecture_of, describe, environment, fingerprint, outline, settings_of
+from dsgnar.history import from_csv, to_csv
 from dsgnar.march import March
-from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.solution import Outcome, Record, Solution
 from dsgnar.solve import Run
 from dsgnar.stages import StopReason
 from dsgnar.statement import Statement, from_file, from_suite
 
+KEYS = {"problem", "preset", "source", "file", "file_sha256", "statement", "network", "settings"}  # of config.json
 # What belongs to a run, config.json last: without it the others are no run.
 FILES = ("result.json", "history.csv", "solution.npz", "checkpoint*", "figure*", "report*", "problem.py", "config.json")
-LIMITS = ("max_iterations", "max_seconds")  # settings that say when to give up, and change nothing else
-
 
 Warn = Callable[[str], Any]
 
@@ -85,25 +81,36 @@ def make_room(directory: Path, force: bool = False, warn: Warn = warnings.warn) 
 
 
 def write(directory: Path, solution: Solution, statement: Statement | None = None) -> None:
-    """Write everything about a run that has ended; `result.json` comes last and says that the rest is there."""
-    outcome = _outcome(solution)
+    """Write everything about a run that has ended."""
     statement = statement or Statement(solution.problem)
-    begin(directory, statement, solution.architecture, outcome.settings)
-    write_atomically(directory / "history.csv", history(solution))
-    buffer = io.BytesIO()
-    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times))
-    write_atomically(directory / "solution.npz", buffer.getvalue())
-    write_atomically(directory / "result.json", _json(result(solution, statement)))
+    begin(directory, statement, solution.architecture, _outcome(solution).settings)
+    end(directory, solution, statement)
 
 
-def begin(directory: Path, statement: Statement, architecture: Any, settings: Settings) -> dict[str, Any]:
+def begin(directory: Path, statement: Statement, architecture: Any, settings: Settings) -> None:
     """Write what is known when a run starts: its configuration, and the person's own file."""
     directory.mkdir(parents=True, exist_ok=True)
     if statement.text is not None:
         write_atomically(directory / "problem.py", statement.text.encode())
-    described = config(statement, architecture, settings)
-    write_atomically(directory / "config.json", _json(described))
-    return described
+    write_atomically(directory / "config.json", _json(describe(statement, architecture, settings)))
+
+
+def go_on(directory: Path, settings: Settings) -> None:
+    """Write that a run goes on, with other limits perhaps; `result.json` is there if and only if a run has ended."""
+    write_atomically(
+        directory / "config.json", _json(read_config(directory) | {"settings": dataclasses.asdict(settings)})
+    )
+    (directory / "result.json").unlink(missing_ok=True)
+
+
+def end(directory: Path, solution: Solution, statement: Statement) -> None:
+    """Write what was reached; `result.json` comes last and says that the rest is there."""
+    table = to_csv(_outcome(solution).history, tuple(solution.problem.conditions))
+    write_atomically(directory / "history.csv", table.encode())
+    buffer = io.BytesIO()
+    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times))
+    write_atomically(directory / "solution.npz", buffer.getvalue())
+    write_atomically(directory / "result.json", _json(result(solution, statement)))
 
 
 def result(solution: Solution, statement: Statement) -> dict[str, Any]:
@@ -130,62 +137,6 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
-
-
-def config(statement: Statement, architecture: Any, settings: Settings) -> dict[str, Any]:
-    """Problem, network and all settings as they are in force."""
-    problem = statement.problem
-    described: Any = {"kind": "custom", "type": type(architecture).__name__}
-    if isinstance(architecture, Architecture):
-        described = {"kind": type(architecture).__name__, **dataclasses.asdict(architecture)}
-    return {
-        "problem": statement.name,
-        "preset": statement.preset,
-        "source": statement.source,
-        "file": None if statement.path is None else str(statement.path),
-        "statement": {
-            "domain": {axis: list(problem.domain.interval(axis)) for axis in problem.domain.axes},
-            "time": problem.domain.time,
-            "unknowns": list(problem.unknowns),
-            "periodic": list(problem.periodic),
-            "conditions": {name: c.part.describe() for name, c in problem.conditions.items()},
-        },
-        "network": described,
-        "settings": dataclasses.asdict(settings),
-        "environment": environment(),
-    }
-
-
-def fingerprint(config: dict[str, Any]) -> str:
-    """What makes a run the run that it is: checkpoints carry it. When to give up and where it ran do not count."""
-    settings = {name: value for name, value in config["settings"].items() if name not in LIMITS}
-    kept = {name: config[name] for name in ("problem", "source", "statement", "network")} | {"settings": settings}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def history(solution: Solution) -> bytes:
-    """The history as CSV; every number is written so that it reads back as the same number."""
-    names = tuple(solution.problem.conditions)
-    rows = [record.row(names) for record in _outcome(solution).history]
-    columns = list(dict.fromkeys(column for row in rows for column in row)) or ["iteration"]
-    buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, fieldnames=columns)
-    writer.writeheader()
-    writer.writerows(rows)
-    return buffer.getvalue().encode()
-
-
-def environment() -> dict[str, str]:
-    """Versions and device."""
-    from dsgnar import __version__
-
-    return {
-        "dsgnar": __version__,
-        "jax": jax.__version__,
-        "numpy": np.__version__,
-        "device": jax.default_backend(),
-        "cores": str(os.cpu_count()),
-    }
 
 
 def _outcome(solution: Solution) -> Outcome:
@@ -251,6 +202,8 @@ def recall(directory: Path | str, problem: Problem | None = None, network: Any =
     """The problem of a run directory with its title, equations and reference, stated again."""
     directory = Path(directory)
     described = read_config(directory)
+    if not isinstance(described, dict) or not KEYS.issubset(described):
+        raise RunError(f"{directory / 'config.json'} was not written by this version of dsgnar")
     if problem is not None:
         statement = Statement(problem, described["problem"], preset=described["preset"])
     elif described["source"] == "suite":
@@ -264,7 +217,7 @@ def recall(directory: Path | str, problem: Problem | None = None, network: Any =
         kind = described["network"]["type"]
         raise WrongDirectory(f"the network in {directory} is a {kind} of your own: give it again, as `network=...`")
     statement = dataclasses.replace(statement, network=chosen)
-    again = config(statement, chosen, settings_of(described))["statement"]
+    again = outline(statement)
     if again != described["statement"]:
         differs = next(name for name in again if again[name] != described["statement"][name])
         raise WrongDirectory(
@@ -293,21 +246,6 @@ def unfinished(directory: Path) -> bool:
     return any((directory / name).exists() for name in (checkpoints.CURRENT, checkpoints.PREVIOUS))
 
 
-def settings_of(config: dict[str, Any]) -> Settings:
-    """The settings that a configuration records."""
-    return Settings(**config["settings"])
-
-
-def architecture_of(config: dict[str, Any]) -> Architecture | None:
-    """The network that a configuration records; None if it was somebody's own."""
-    options = dict(config["network"])
-    kind = options.pop("kind")
-    known: dict[str, Callable] = {
-        c.__name__: c for c in (networks.MLP, networks.Siren, networks.GaborNet, networks.SPINN)
-    }
-    return known[kind](**options) if kind in known else None
-
-
 def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text())
@@ -318,25 +256,8 @@ def _read(path: Path) -> Any:
 
 
 def read_history(path: Path, conditions: tuple[str, ...]) -> tuple[Record, ...]:
-    """The history that `history` wrote to a file."""
+    """The history of a run."""
     try:
-        with open(path, newline="") as file:
-            return tuple(_record(row, conditions) for row in csv.DictReader(file))
+        return from_csv(path.read_bytes().decode(), conditions)
     except (OSError, KeyError, ValueError) as error:
         raise RunError(f"{path} cannot be read: {error!r}") from None
-
-
-def _record(row: dict[str, str], conditions: tuple[str, ...]) -> Record:
-    errors = {name[6:-1]: float(value) for name, value in row.items() if name.startswith("error[") and value}
-    values: dict[str, Any] = {
-        "mean_squares": tuple(float(row[f"mean_square[{name}]"]) for name in conditions),
-        "weights": tuple(float(row[f"weight[{name}]"]) for name in conditions),
-        "lam": float(row["lambda"]),
-        "held_out": float(row["held_out"]) if row["held_out"] else None,
-        "error": errors or None,
-        "accepted": row["accepted"] == "True",
-    }
-    for name, kind in typing.get_type_hints(Record).items():
-        if name not in values:
-            values[name] = kind(row[name])
-    return Record(**values)
