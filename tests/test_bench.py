@@ -4,7 +4,11 @@ import dataclasses
 import itertools
 import json
 import math
+import os
 import re
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import jax
@@ -186,6 +190,35 @@ def test_limits_end_a_process_and_keep_what_it_found():
     assert (slow.ended, large.ended) == ("time", "memory")
     wrong = isolated.call(itertools.chain, [1], 2)
     assert wrong.ended == "failed" and wrong.values == [1] and "not iterable" in wrong.message
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
+def test_a_process_ends_when_its_caller_is_killed(tmp_path):
+    script = "import itertools\nfrom dsgnar.bench import isolated\nisolated.call(itertools.count, 7)"
+    caller = subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(tmp_path)})
+    try:
+        _until(lambda: any(path.stat().st_size for path in tmp_path.glob("*/results")))
+    finally:
+        caller.kill()
+        caller.wait()
+    _until(lambda: not _running(str(tmp_path)))
+
+
+def _running(word: str) -> bool:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if word.encode() in path.read_bytes():
+                return True
+        except OSError:  # it has just ended
+            continue
+    return False
+
+
+def _until(happened) -> None:
+    deadline = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 # --- Table 1 ----------------------------------------------------------------------------------------------------------
