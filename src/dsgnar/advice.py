@@ -105,7 +105,7 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
         # A double-precision run that was stopped in its single-precision beginning is not at its floor.
         return out + ([_FLOOR[settings.precision]] if _precision(solution) == settings.precision else [])
     gaps = {
-        name: q / t for (name, q), t in zip(outcome.held_out.items(), _training(outcome.history), strict=True) if t > 0
+        name: q / t for (name, q), t in zip(outcome.held_out.items(), training(outcome.history), strict=True) if t > 0
     }
     worst = max(gaps, key=lambda name: gaps[name], default=None)
     if worst is not None and gaps[worst] > GAP:
@@ -146,7 +146,7 @@ def _about_stopping(outcome: Outcome) -> list[str]:
     return []
 
 
-def _training(history: tuple[Record, ...]) -> list[float]:
+def training(history: tuple[Record, ...]) -> list[float]:
     """Root mean squares on the last training points; of several time intervals the largest, as with held-out points."""
     ends = [before for before, after in pairwise(history) if before.interval != after.interval] + [history[-1]]
     return [math.sqrt(max(values)) for values in zip(*(record.mean_squares for record in ends), strict=True)]
