@@ -118,5 +118,5 @@ def switches(run: Recorded) -> str:
     """`stage 2 from iteration 71, double precision from 80`."""
     if len(run.marks) > 6:
         kinds = [mark.kind for mark in run.marks]
-        return ", ".join(f"{kinds.count(kind)} of {kind}" for kind in dict.fromkeys(kinds))
+        return ", ".join(f"{kind}: {kinds.count(kind)} times" for kind in dict.fromkeys(kinds))
     return ", ".join(f"{mark.label} from iteration {mark.iteration}" for mark in run.marks) or NOTHING

@@ -3,7 +3,7 @@
   const charts = JSON.parse(document.getElementById("charts").textContent);
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const coarse = matchMedia("(pointer: coarse)").matches;
-  const dashes = { stage: ["--accent", "dash"], precision: ["--text", "dot"], interval: ["--muted", "solid"] };
+  const dashes = { "stage switch": ["--accent", "dash"], "precision switch": ["--text", "dot"], "end of a time interval": ["--muted", "solid"] };
   let over = "iteration";
 
   // --- data: colours are CSS variables, planes are 32-bit numbers in base64 ---

@@ -1,22 +1,30 @@
 """The files of a run directory, as they were written (`runs.py`): reading them neither needs nor runs the problem."""
 
 import functools
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from dsgnar import runs
+from dsgnar.advice import training
+from dsgnar.figures.course import EVENTS
 from dsgnar.problems import SUITE, Benchmark
 from dsgnar.solution import Record
+
+LABELS: dict[str, Callable[[Record], str]] = {
+    "stage switch": lambda after: f"stage {after.stage}",
+    "precision switch": lambda after: f"{after.precision} precision",
+    "end of a time interval": lambda after: f"interval {after.interval + 1}",
+}
 
 
 @dataclass(frozen=True)
 class Mark:
     """Where something changed in the course of a run: between two iterations."""
 
-    kind: str  # "stage", "precision" or "interval"
+    kind: str  # one of `figures.course.EVENTS`
     label: str
     iteration: int  # the first after the change
     seconds: float
@@ -48,24 +56,19 @@ class Recorded:
 
     @functools.cached_property
     def marks(self) -> tuple[Mark, ...]:
-        """Switches of stage and precision within a time interval, and where intervals begin."""
+        """Switches of stage and precision, and ends of time intervals."""
         out = []
         for before, after in pairwise(self.history):
-            changes = [("interval", f"interval {after.interval + 1}", before.interval != after.interval)]
-            if before.interval == after.interval:
-                changes = [
-                    ("stage", f"stage {after.stage}", before.stage != after.stage),
-                    ("precision", f"{after.precision} precision", before.precision != after.precision),
-                ]
-            out += [Mark(kind, label, after.iteration, before.seconds) for kind, label, happened in changes if happened]
+            middle = (before.seconds + after.seconds) / 2
+            for kind, (_, happens) in EVENTS.items():
+                if happens(before, after):
+                    out.append(Mark(kind, LABELS[kind](after), after.iteration, middle))
         return tuple(out)
 
     @functools.cached_property
     def training(self) -> dict[str, float]:
         """Root mean square residual of each condition on the last training points; of the worst time interval."""
-        ends = [before for before, after in pairwise(self.history) if before.interval != after.interval]
-        last = [*ends, *self.history[-1:]]
-        return {name: max(math.sqrt(r.mean_squares[m]) for r in last) for m, name in enumerate(self.conditions) if last}
+        return dict(zip(self.conditions, training(self.history), strict=True)) if self.history else {}
 
 
 def read(directory: Path) -> Recorded:

@@ -10,13 +10,14 @@ from typing import Any
 
 from latex2mathml.converter import convert
 
+from dsgnar.advice import advise, floors
+from dsgnar.figures.course import EVENTS
 from dsgnar.figures.planes import Quality
 from dsgnar.problem import Problem
 from dsgnar.report.charts import COLOURS, Chart, symbol
 from dsgnar.report.facts import NOTHING, errors, facts, listed, number, paper_error, reason, seconds, verdict, worst
 from dsgnar.report.recorded import Recorded
 
-KEYS = {"stage": "stage switch", "precision": "precision switch", "interval": "end of a time interval"}
 FILES = {"history.csv": "text/csv", "result.json": "application/json", "config.json": "application/json"}
 
 escape = html.escape
@@ -103,25 +104,28 @@ def tiles(run: Recorded) -> str:
 
 
 def certificate(run: Recorded, quality: Quality | None) -> str:
-    """Residuals where nobody trained, beside those where somebody did; errors and how well the reference is known."""
+    """Residuals where nobody trained beside those where somebody did and those of rounding; errors; what would help."""
+    floor = {} if quality is None else floors(quality.solution)
     rows = []
-    held = run.result.get("held_out") or {}
-    for name, value in held.items():
+    for name, value in (run.result.get("held_out") or {}).items():
         trained = run.training.get(name)
         gap = f"{value / trained:.2f}" if trained else NOTHING
         points = (run.result.get("points") or {}).get(name)
-        cells = (number(value), number(trained), gap, number(points))
+        cells = (number(value), number(trained), gap, number(floor.get(name)), number(points))
         where = escape(textwrap.shorten(run.conditions.get(name, ""), 48, placeholder=" …"))
         numbers = "".join(f'<td class="number">{pretty(cell)}</td>' for cell in cells)
         rows.append(f'<tr><th scope="row">{escape(name)}</th><td>{where}</td>{numbers}</tr>')
-    heads = ("condition", "stated on", "held-out residual", "training residual", "ratio", "training points")
+    heads = ("condition", "stated on", "held out", "training", "ratio", "rounding floor", "training points")
     head = "".join(f'<th scope="col"{" class=number" if k > 1 else ""}>{text}</th>' for k, text in enumerate(heads))
-    table = _scrolling("Residuals", "certificate", head, rows)
     about = (
         "Root mean square residuals of each condition. Held-out points take no part in training: where the residual there "
-        "is about that at training points, the network satisfies the equation, and not merely the points."
+        "is about that at training points, the network satisfies the equation, and not merely the points. The rounding "
+        "floor is by how much the precision alone moves a residual."
     )
-    return paragraph(about, "muted") + (table if rows else "") + _measured(run, quality)
+    table = _scrolling("Residuals", "certificate", head, rows) if rows else ""
+    help_ = [] if quality is None else advise(quality.solution, floor)
+    advice = paragraph("<strong>Advice:</strong> " + pretty("; ".join(help_)) + ".") if help_ else ""
+    return paragraph(about, "muted") + table + _measured(run, quality) + advice
 
 
 def _measured(run: Recorded, quality: Quality | None) -> str:
@@ -134,7 +138,7 @@ def _measured(run: Recorded, quality: Quality | None) -> str:
             f", at {len(r.points):,} points that are no training points. The reference is known to a relative accuracy of "
             f"{pretty(number(r.accuracy))} ({pretty(r.source)})"
         )
-    return f'<p style="margin-top: 1rem">{text}.</p>'
+    return paragraph(text + ".")
 
 
 # --- the problem ------------------------------------------------------------------------------------------------------
@@ -222,7 +226,9 @@ def tools(runs: Mapping[str, Recorded]) -> str:
     )
     if len(runs) == 1:
         kinds = {mark.kind for run in runs.values() for mark in run.marks}
-        keys = "".join(f'<li><span class="key {k}"></span>{text}</li>' for k, text in KEYS.items() if k in kinds)
+        keys = "".join(
+            f'<li><span class="key {kind.split()[0]}"></span>{kind}</li>' for kind in EVENTS if kind in kinds
+        )
     else:
         keys = "".join(f"<li>{_coloured(label, k)}</li>" for k, label in enumerate(runs))
     return f'<div class="tools"><fieldset><legend>Horizontal axis</legend>{choices}</fieldset><ul>{keys}</ul></div>'

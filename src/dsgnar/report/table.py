@@ -11,7 +11,8 @@ from dsgnar.report.recorded import Recorded
 def table(recorded: Sequence[Recorded]) -> Table:
     """The facts of each run in a column."""
     columns = [facts(run) for run in recorded]
-    out = Table(box=None, pad_edge=False, show_header=len(recorded) > 1)
+    title = recorded[0].title if len({run.title for run in recorded}) == 1 else None
+    out = Table(box=None, pad_edge=False, show_header=len(recorded) > 1, title=title, title_justify="left")
     out.add_column("", style="dim", no_wrap=True)
     for run in recorded:
         out.add_column(run.directory.name, overflow="fold")

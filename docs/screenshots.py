@@ -1,0 +1,92 @@
+"""Make the pictures of the documentation from one run: `.venv/bin/python docs/screenshots.py [NAME ...] [--run DIR]`.
+
+Without `--run` a run of Burgers in single precision is made first (under a minute on two cores). Needs chromium.
+"""
+
+import argparse
+import io
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+from playwright.sync_api import sync_playwright
+from rich.console import Console
+
+from dsgnar import report, runs
+from dsgnar.cli import app
+from dsgnar.interruption import Interruption
+from dsgnar.progress import Progress
+
+HERE = Path(__file__).parent
+
+
+def photograph(html: Path, picture: Path, width: int, height: int, scheme: str = "light") -> None:
+    """A picture of a page in the browser."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page(
+            viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=1.5
+        )
+        page.goto(html.as_uri())
+        page.wait_for_selector("html[data-drawn]", state="attached")
+        page.screenshot(path=picture)
+        browser.close()
+
+
+def report_page(run: Path) -> None:
+    """report.png: the upper part of the report."""
+    with tempfile.TemporaryDirectory() as folder:
+        html = Path(folder) / "report.html"
+        report.write([run], html)
+        photograph(html, HERE / "report.png", 1100, 1500)
+
+
+def terminal(run: Path) -> None:
+    """terminal.png: the live view in the middle of a run."""
+    solution = runs.load(run)
+    assert solution.outcome is not None
+    history = solution.outcome.history
+    progress = Progress(title=runs.recall(run).title)
+    progress.run = SimpleNamespace(
+        history=history[: 2 * len(history) // 3],
+        interruption=Interruption(),
+        settings=solution.outcome.settings,
+        **{name: getattr(solution, name) for name in ("problem", "march", "residuals", "architecture")},
+    )
+    console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
+    console.print(progress.view())
+    drawing = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title="dsgnar solve burgers"), flags=re.S)
+    with tempfile.TemporaryDirectory() as folder:
+        html = Path(folder) / "terminal.html"
+        html.write_text(f'<html data-drawn><meta charset="utf-8"><body style="margin: 0">{drawing}</body></html>')
+        photograph(html, HERE / "terminal.png", 1100, 395)
+
+
+PICTURES: dict[str, Callable[[Path], None]] = {"report": report_page, "terminal": terminal}
+
+
+def main() -> None:
+    """Make the pictures that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", default=list(PICTURES), metavar="NAME", help=", ".join(PICTURES))
+    parser.add_argument("--run", type=Path, help="a run directory")
+    given = parser.parse_args()
+    unknown = sorted(set(given.names) - set(PICTURES))
+    if unknown:
+        parser.error(f"there is no picture {', '.join(unknown)}; there are {', '.join(PICTURES)}")
+    with tempfile.TemporaryDirectory() as folder:
+        run = given.run or Path(folder) / "burgers"
+        if given.run is None:
+            app(["solve", "burgers", "--out", str(run), "--quiet"], standalone_mode=False)
+        for name in given.names:
+            PICTURES[name](run)
+            print(f"docs/{name}.png")
+
+
+if __name__ == "__main__":
+    main()
