@@ -5,9 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import dsgnar as ds
+from dsgnar import runs
 from dsgnar.networks import Inputs
 from dsgnar.residuals import Residuals
 from dsgnar.sampling import generator, sample
+from dsgnar.solution import Outcome, Record, Solution
+from dsgnar.solve import Run
+from dsgnar.stages import StopReason
+from dsgnar.statement import from_suite
 
 WEIGHTS = np.array([0.3, 1.7])
 
@@ -46,3 +51,43 @@ def weighted(res, theta, sets, weights=WEIGHTS):
         values = jax.vmap(lambda p, name=name: res.at_point(name, theta, p))(jnp.asarray(x.astype(theta.dtype)))
         out.append(np.sqrt(w / len(x)) * values)
     return jnp.concatenate(out)
+
+
+def invented(problem, network=None, *, error=False, dtype=np.float64, intervals=1, stop=StopReason.RADIUS, **changed):
+    """A solution that was never trained, with an account of a run that never was: pictures and exports need no more.
+
+    The account has 20 iterations: a switch of precision after 4 and of stage after 12 of them, a rejected step without
+    a ratio (15), an undamped one (7), and the ends of time intervals at equal distances.
+    """
+    network = network or ds.MLP(widths=(6, 6))
+    run = Run(
+        problem, network, ds.Settings(precision="double" if dtype == np.float64 else "single", intervals=intervals)
+    )
+    theta = np.asarray(run.state.theta)
+    thetas = theta * (1 + 0.1 * np.random.default_rng(0).standard_normal((intervals, theta.size)))
+    errors = dict.fromkeys(problem.unknowns, 0.5) if error else None
+    history = tuple(
+        Record(
+            iteration=k, interval=(k - 1) * intervals // 20, stage=1 + (k > 12), precision="single" if k <= 4 else "double",
+            points=100, loss=10.0**-k, mean_squares=(10.0**-k,) * len(problem.conditions),
+            weights=(1.0,) * len(problem.conditions), ratio=np.nan if k == 15 else 0.1, target=0.1 if k <= 12 else 0.5,
+            lam=0.0 if k == 7 else 10.0**-k, radius=1.0, accepted=k != 15, evaluations=3, seconds=2.0 * k,
+            held_out=2 * 10.0**-k if k % 5 == 0 else None, error=errors if k % 5 == 0 else None,
+        )
+        for k in range(1, 21)
+    )  # fmt: skip
+    account = dict(
+        settings=run.settings, history=history, stop=stop, seconds={"solve": 40.0, "compile": 2.0},
+        held_out=dict.fromkeys(problem.conditions, 1e-10), points=dict.fromkeys(problem.conditions, 50), relative_l2=errors,
+    )  # fmt: skip
+    outcome = Outcome(**account | changed)
+    return Solution(problem, network, run.residuals, thetas.astype(dtype), run.march, outcome)
+
+
+def run_of_burgers(directory):
+    """A run directory of the suite's Burgers, over two time intervals; nothing was trained."""
+    statement = from_suite("burgers", "default")
+    with jax.enable_x64(True):
+        solution = invented(statement.problem, error=True, intervals=2, stop=StopReason.ITERATIONS)
+    runs.write(directory, solution, statement)
+    return directory

@@ -2,7 +2,7 @@
 
 Both look at a `Run` where it stands, that is, at what its next iteration would do:
 
-    run = figures.run_until(problem, iterations=30, network=MLP(), precision="single")
+    run = figures.run_until(30, problem, network=MLP(), precision="single")
     figures.probe_curve(run).savefig("probes.pdf")
     figures.jacobians(run).savefig("jacobians.pdf")
 """
@@ -16,6 +16,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 from scipy.interpolate import PchipInterpolator
 
 from dsgnar.config import Settings
@@ -27,17 +28,40 @@ from dsgnar.problem import Problem
 from dsgnar.radius import Found, Probes, monotone
 from dsgnar.sampling import generator
 from dsgnar.sketch import AllColumns, AllRows
+from dsgnar.solution import Record, Solution
 from dsgnar.solve import Run
 
 ROWS = 1500  # of the full Jacobian that are drawn
 SHADES = 6  # decades of magnitude that the colours span
 
 
-def run_until(problem: Problem, iterations: int, network: Architecture | Callable | None = None, **options: Any) -> Run:
+def run_until(
+    iterations: int,
+    problem: Problem,
+    network: Architecture | Callable | None = None,
+    settings: Settings | None = None,
+    **options: Any,
+) -> Run:
     """A run after so many iterations, or where it ended before; options are fields of `Settings`."""
-    run = Run(problem, network, Settings(**options, max_iterations=iterations))
+    settings = dataclasses.replace(settings or Settings(), **options)
+    run = Run(problem, network, settings, observers=(_Until(iterations),))
     run.run()
     return run
+
+
+@dataclasses.dataclass(frozen=True)
+class _Until:
+    """Ends a run after so many iterations."""
+
+    iterations: int
+
+    def started(self, run: Run) -> None: ...
+
+    def iterated(self, run: Run, record: Record) -> None:
+        if record.iteration >= self.iterations:
+            raise KeyboardInterrupt
+
+    def finished(self, run: Run, solution: Solution | None) -> None: ...
 
 
 # --- the choice of a step ---------------------------------------------------------------------------------------------
@@ -58,7 +82,7 @@ def probe_curve(run: Run) -> Figure:
     for axis in (above, below):
         axis.axvline(run.state.radius, color=GREY, lw=0.8, ls=":")
         axis.axvline((own or probes).best.radius, color=GREEN, lw=0.8, ls="--")
-    above.set_title(f"The next step after {run.state.iteration} iterations, stage {run.plan.stage}", loc="left")
+    above.set_title(f"The step of iteration {run.state.iteration + 1}, stage {run.plan.stage}", loc="left")
     label(above, "", r"decrease ratio $\varrho$")
     label(below, r"radius $\Delta$", r"regularisation $\lambda$")
     return figure
@@ -90,6 +114,9 @@ def _ratios(axis: Axes, probes: Found, own: Found | None, target: float) -> None
     axis.plot([], [], color=GREY, lw=0.8, ls=":", label=r"last radius $\Delta_k$")
     axis.plot([], [], color=GREEN, lw=0.8, ls="--", label=r"chosen $\Delta_{k+1}$")
     axis.set_ylim(bottom=max(-0.5, axis.get_ylim()[0]))
+    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.xaxis.set_minor_formatter(NullFormatter())
     axis.legend(loc="best")
 
 
