@@ -32,17 +32,17 @@ class Progress:
         self.console = console or Console(stderr=True)
         self.title = title
         self._screen: Live | _Notebook | None = None
-        self._run: Any = None
+        self.run: Any = None
         self._spoke = 0.0
         self._ended = False
 
     def started(self, run) -> None:
-        self._run, self._spoke, self._ended = run, time.monotonic(), False
+        self.run, self._spoke, self._ended = run, time.monotonic(), False
         if self.console.is_jupyter:
             self._screen = _Notebook()
         elif self.console.is_terminal:
             self._screen = Live(console=self.console, refresh_per_second=4, get_renderable=self.view)
-            self._screen.start()
+            self._screen.start(refresh=True)
         else:
             self.console.print(f"{self.title}: {self._about()}", highlight=False, markup=False)
 
@@ -67,10 +67,10 @@ class Progress:
 
     def line(self) -> str:
         """The last iteration in one line."""
-        record: Record = self._run.history[-1]
+        record: Record = self.run.history[-1]
         parts = [f"iteration {record.iteration}", f"stage {record.stage}"]
-        if self._run.march.count > 1:
-            parts.insert(0, f"interval {record.interval + 1}/{self._run.march.count}")
+        if self.run.march.count > 1:
+            parts.insert(0, f"interval {record.interval + 1}/{self.run.march.count}")
         parts += [f"{name} {value}" for name, value, _ in self._quantities()]
         return "  ".join([*parts, f"{record.seconds:.1f} s"])
 
@@ -93,7 +93,7 @@ class Progress:
         )
 
     def _headline(self) -> Text:
-        run, history = self._run, self._run.history
+        run, history = self.run, self.run.history
         if not history:
             return Text("compiling the kernels; later runs take them from disk")
         last: Record = history[-1]
@@ -106,7 +106,7 @@ class Progress:
 
     def _quantities(self) -> list[tuple[str, str, str]]:
         """Name, value and curve of everything that is followed."""
-        history: list[Record] = self._run.history
+        history: list[Record] = self.run.history
         if not history:
             return []
         last = history[-1]
@@ -129,14 +129,14 @@ class Progress:
     def _hint(self) -> list[RenderableType]:
         if self._ended:
             return []
-        asked = self._run.interruption.asked
+        asked = self.run.interruption.asked
         hint = (
             "ends after this iteration; Ctrl-C once more ends at once" if asked else "Ctrl-C ends it after an iteration"
         )
         return ["", Text(hint, style="dim")]
 
     def _about(self) -> str:
-        run = self._run
+        run = self.run
         settings, count = run.settings, run.residuals.parameters.count
         kind = type(run.architecture).__name__
         return (

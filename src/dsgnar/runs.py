@@ -67,10 +67,10 @@ def make_room(directory: Path, force: bool = False, warn: Warn = warnings.warn) 
             "--force starts anew and keeps it in a directory of its own"
         )
     number = 1
-    while (directory / f"earlier-{number}").exists():
+    while (directory / f"earlier-{number}" / "config.json").exists():
         number += 1
     aside = directory / f"earlier-{number}"
-    aside.mkdir()
+    aside.mkdir(exist_ok=True)  # without a configuration a move was cut short, and is completed now
     for pattern in FILES:
         for path in sorted(directory.glob(pattern)):
             os.replace(path, aside / path.name)
@@ -259,5 +259,5 @@ def read_history(path: Path, conditions: tuple[str, ...]) -> tuple[Record, ...]:
     """The history of a run."""
     try:
         return from_csv(path.read_bytes().decode(), conditions)
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, KeyError, ValueError, TypeError, AttributeError) as error:  # rows too short or too long, too
         raise RunError(f"{path} cannot be read: {error!r}") from None

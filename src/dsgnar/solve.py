@@ -8,6 +8,7 @@ compiling neither trains the network nor is counted as solving.
 import dataclasses
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -245,16 +246,14 @@ class Run:
     def _iterate(self) -> StopReason:
         """Iterate, interval after interval; why that ended."""
         self.clock.lap(None)
-        with self.interruption:
+        with self.interruption, suppress(KeyboardInterrupt):
             while True:
-                try:
-                    stop = self.stop or self._iteration()
-                except KeyboardInterrupt:
-                    return StopReason.INTERRUPTED
+                stop = self.stop or self._iteration()
                 if stop is not None and stop.hands_over and self.interval + 1 < self.march.count:
                     self._next_interval(stop)
                 elif stop is not None:
                     return self.unfinished if self.unfinished is not None and stop.converged else stop
+        return StopReason.INTERRUPTED
 
     def _iteration(self) -> StopReason | None:
         plan, before = self.plan, self.state.loss
