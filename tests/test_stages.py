@@ -84,6 +84,15 @@ def test_stage_two_hands_over_to_stage_three_which_knows_the_gradient():
     assert rules.target(plan) == rules.target(plan_in_stage(rules, 2))
 
 
+@pytest.mark.parametrize("stage", [2, 3])
+def test_a_loss_that_is_down_to_rounding_ends_the_run(stage):
+    rules = schedule(FAST)
+    stop = rules.after(plan_in_stage(rules, stage), state(radius=1e-9), step(loss=1e-13), None, lambda: True)[2]
+    assert stop is StopReason.FLOOR and stop.converged
+    going_on = rules.after(plan_in_stage(rules, stage), state(), step(loss=1e-13), None, lambda: True)[2]
+    assert going_on is None
+
+
 def test_a_switch_that_came_too_early_is_taken_back():
     rules = schedule(FAST)
     plan, after, stop = rules.after(plan_in_stage(rules, 3), state(radius=1e-9), step(loss=0.9e-3), None)

@@ -26,6 +26,7 @@ from itertools import pairwise
 import numpy as np
 
 from dsgnar.domain import Interior
+from dsgnar.parameters import neighbour
 from dsgnar.precision import DTYPES
 from dsgnar.sampling import generator, sample
 from dsgnar.solution import Outcome, Record, Solution
@@ -69,15 +70,13 @@ def _table(solution: Solution, held_out: Mapping[str, float], floor: Mapping[str
 
 def floors(solution: Solution) -> dict[str, float]:
     """By how much rounding moves the residual of each condition (root mean square)."""
-    rng, thetas = generator(0, "floor"), solution.thetas
-    towards = np.where(rng.random(thetas.shape) < 0.5, np.inf, -np.inf).astype(thetas.dtype)
-    moved = np.where(rng.random(thetas.shape) < 0.25, np.nextafter(thetas, towards), thetas)
-    neighbour = dataclasses.replace(solution, thetas=moved)
+    rng = generator(0, "floor")
+    moved = dataclasses.replace(solution, thetas=neighbour(solution.thetas, rng))
     out = {}
     for name, condition in solution.problem.conditions.items():
         points = sample(condition.part, solution.problem.domain, SAMPLE, rng)
         at = dict(zip(solution.problem.domain.axes, points.T, strict=True))
-        there, here = (s.residual(name)(**at).astype(np.float64) for s in (neighbour, solution))
+        there, here = (s.residual(name)(**at).astype(np.float64) for s in (moved, solution))
         out[name] = float(np.sqrt(np.mean((there - here) ** 2)))
     return out
 

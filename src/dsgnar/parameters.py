@@ -15,6 +15,15 @@ import jax.numpy as jnp
 import numpy as np
 
 
+def neighbour(theta: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """`theta` with a quarter of its entries, chosen at random, replaced by neighbouring floating-point numbers.
+
+    By how much a residual differs between the two is how much of it is rounding.
+    """
+    towards = np.where(rng.random(theta.shape) < 0.5, np.inf, -np.inf).astype(theta.dtype)
+    return np.where(rng.random(theta.shape) < 0.25, np.nextafter(theta, towards), theta)
+
+
 @dataclass(frozen=True, eq=False)
 class Parameters:
     """Structure of a network: how a flat vector is cut into its arrays."""

@@ -18,6 +18,7 @@ raises the target and descends. Four rules go beyond the paper:
 
 import enum
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +42,11 @@ class StopReason(enum.Enum):
     STALLED = (
         "no_further_decrease",
         "the loss no longer decreases: the floor of network and precision is reached",
+        True,
+    )
+    FLOOR = (
+        "rounding_floor",
+        "the loss is down to what rounding makes of it in this precision",
         True,
     )
     ITERATIONS = (
@@ -136,14 +142,24 @@ class Schedule:
         """Whether the gradient is that of all points."""
         return plan.stage == 3
 
-    def after(self, plan: Plan, state: State, step: Step, gap: float | None) -> tuple[Plan, State, StopReason | None]:
-        """Plan and state for the next iteration, or why there is none."""
+    def after(
+        self,
+        plan: Plan,
+        state: State,
+        step: Step,
+        gap: float | None,
+        at_floor: Callable[[], bool] = lambda: False,
+    ) -> tuple[Plan, State, StopReason | None]:
+        """Plan and state for the next iteration, or why there is none.
+
+        `at_floor` says whether the loss is down to rounding; it is asked only where a stage comes to its end.
+        """
         plan = replace(plan, lams=(*plan.lams, step.lam), losses=(*plan.losses, step.loss))
         if self.fresh:
             plan = replace(plan, draw=plan.draw + 1, gaps=plan.gaps if gap is None else (*plan.gaps[1 - GAPS :], gap))
         stop = self._stop(plan, state, step)
         if stop is not None:
-            return self._instead_of_stopping(plan, state, stop)
+            return self._instead_of_stopping(plan, state, stop, at_floor)
         if plan.stage == 1 and self.switch(plan.lams):
             plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
         if plan.precision != self.settings.precision and self._needs_double(plan, state, step):
@@ -152,10 +168,12 @@ class Schedule:
             plan = self._grown(plan)
         return plan, state, None
 
-    def _instead_of_stopping(self, plan: Plan, state: State, stop: StopReason):
-        """Stage 2 goes on to stage 3. That ends where nothing helps: no further points, no other sketch, no return."""
+    def _instead_of_stopping(self, plan: Plan, state: State, stop: StopReason, at_floor: Callable[[], bool]):
+        """Above the floor stage 2 goes on to stage 3, which ends where nothing helps: points, other sketches, stage 1."""
         if plan.stage == 1 or not stop.converged or not self.fresh:
             return plan, state, stop
+        if at_floor():
+            return plan, state, StopReason.FLOOR
         assert self.settings.minimum_radius is not None
         wide = replace(state, radius=max(state.radius, WIDER * self.settings.minimum_radius), failures=0)
         if plan.stage == 2:
