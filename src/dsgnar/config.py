@@ -85,7 +85,7 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
         points=2**15, max_points=2**15, targets=(0.075, 0.5), wait=80, window=30, minimum_radius=1e-7
     ),
     ("fast", "single"): dict(
-        points=2**13, max_points=2**15, targets=(0.15, 0.5), wait=50, window=20, minimum_radius=1e-4
+        points=2**13, max_points=2**15, targets=(0.2, 0.5), wait=40, window=15, minimum_radius=1e-4
     ),
     ("fast", "double"): dict(
         points=2**13, max_points=2**16, targets=(0.1, 0.5), wait=60, window=30, minimum_radius=1e-8, single_above=1e-8
