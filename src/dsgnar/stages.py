@@ -68,7 +68,10 @@ class StopReason(enum.Enum):
     @classmethod
     def of(cls, code: str) -> "StopReason":
         """The reason with a code."""
-        return next(reason for reason in cls if reason.code == code)
+        for reason in cls:
+            if reason.code == code:
+                return reason
+        raise ValueError(f"there is no reason to stop that is called {code!r}")
 
     @property
     def hands_over(self) -> bool:
