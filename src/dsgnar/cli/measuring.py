@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from dsgnar import bench as benches
-from dsgnar.bench import machine, records, report, table1
+from dsgnar.bench import machine, records, report, table1, table2
 from dsgnar.bench.isolated import EndedEarly
 from dsgnar.checkpoints import write_atomically
-from dsgnar.cli.common import app, err, explained, failed, out, wrong_values
+from dsgnar.cli.common import NOT_CONVERGED, app, err, explained, failed, out, say, wrong_values
+from dsgnar.progress import Progress
 
 Into = Annotated[str | None, typer.Option(help="PAGE or PAGE#MARK: also put the table into a page, at its mark")]
 Quick = Annotated[bool, typer.Option("--quick", help="a tiny case, to see that the command works")]
@@ -139,3 +140,38 @@ def table1_(
         write_atomically(directory / "table1.md", text.encode())
         _fill(into, "table1", text)
     out.print(f"written to {directory}/ (table1.json, table1.md)")
+
+
+@reproduce.command("table2")
+def table2_(
+    problems: Annotated[list[str] | None, typer.Argument(help="some of the suite; all unless given")] = None,
+    directory: Annotated[
+        Path, typer.Option("--out", "-o", help="where run directories go, and are found again", file_okay=False)
+    ] = Path("runs/table2"),
+    max_seconds: Annotated[float | None, typer.Option(help="for each row")] = None,
+    into: Into = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress")] = False,
+) -> None:
+    """Table 2: the error of every problem of the paper, the paper's beside the one reached here.
+
+    Each row is a run directory. Ctrl-C ends the row's run after its iteration; called again, the command goes on there.
+    """
+    with wrong_values():
+        chosen = table2.rows(problems or ())
+    limits = {} if max_seconds is None else {"max_seconds": max_seconds}
+    found = []
+    with explained():
+        try:
+            for row, result in table2.table(directory, chosen, limits, () if quiet else (Progress(err),)):
+                found.append((row, result))
+                here = table2.error(result)
+                out.print(f"{row.name:24} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
+        except table2.Interrupted:
+            say(f"interrupted; go on with the same command, which finds its runs in {directory}")
+            raise typer.Exit(NOT_CONVERGED) from None
+        here, date = machine.describe(), datetime.now(UTC).date().isoformat()
+        stamp = f"`dsgnar reproduce table2`, {machine.key(here)}, dsgnar {machine.version()}, {date}."
+        text = table2.markdown(found, stamp)
+        write_atomically(directory / "table2.md", text.encode())
+        _fill(into, "table2", text)
+    out.print(f"written to {directory}/table2.md, with a run directory for each row")
