@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from playwright.sync_api import sync_playwright
 from rich.console import Console
 
-from dsgnar import report, runs
+from dsgnar import figures, report, runs
 from dsgnar.cli import app
 from dsgnar.interruption import Interruption
 from dsgnar.progress import Progress
@@ -67,7 +67,13 @@ def terminal(run: Path) -> None:
         photograph(html, HERE / "terminal.png", 1100, 395)
 
 
-PICTURES: dict[str, Callable[[Path], None]] = {"report": report_page, "terminal": terminal}
+def solution_page(run: Path) -> None:
+    """burgers.png: the solution page."""
+    statement = runs.recall(run)
+    figures.save(runs.load(run), statement.reference(), HERE / "burgers.png", statement.title)
+
+
+PICTURES: dict[str, Callable[[Path], None]] = {"burgers": solution_page, "report": report_page, "terminal": terminal}
 
 
 def main() -> None:

@@ -30,6 +30,11 @@ def test_double_precision_at_its_floor_is_the_end():
     assert sentence.startswith("double-precision floor reached")
 
 
+def test_a_run_that_stopped_at_the_floor_is_there_unless_its_points_were_too_few():
+    assert told(2e-7, 2e-7, np.float32, stop=StopReason.FLOOR) == told(2e-8, 2e-8, np.float32)
+    assert told(2e-7, 2e-8, np.float32, stop=StopReason.FLOOR)[0].startswith("too few points")
+
+
 def test_the_single_precision_beginning_of_a_double_run_is_no_floor():
     solution = invented(problem(), stop=StopReason.ITERATIONS)
     early = dataclasses.replace(solution, thetas=solution.thetas.astype(np.float32))

@@ -13,7 +13,7 @@ of 1.9e-13; its floor is 1.3e-13, and comparing float32 with float64 residuals a
     rule       when                                                  advice
     failed     no usable step was found                              a smaller first radius; residuals that are finite
     limit      a limit or an interruption ended the run              raise the limit, or resume
-    floor      loss <= NEAR floor                                    double precision; in double nothing helps
+    floor      loss <= NEAR floor, or the run stopped there          double precision; in double nothing helps
     points     above the floor, and q_m > GAP t_m for some m         more points
     network    above the floor, and the run had converged            a larger network or sketch, or time marching
 """
@@ -98,34 +98,34 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     out = _about_stopping(outcome)
     if not outcome.history:
         return out
-    above = weighted(outcome, outcome.held_out) / max(weighted(outcome, floor), 1e-300)
     settings = outcome.settings
-    if above <= NEAR:
+    above = weighted(outcome, outcome.held_out) / max(weighted(outcome, floor), 1e-300)
+    name, gap = _widest_gap(outcome)
+    if above <= NEAR or (outcome.stop is StopReason.FLOOR and gap <= GAP):
         # A double-precision run that was stopped in its single-precision beginning is not at its floor.
         return out + ([_FLOOR[settings.precision]] if _precision(solution) == settings.precision else [])
-    gaps = {
-        name: q / t for (name, q), t in zip(outcome.held_out.items(), training(outcome.history), strict=True) if t > 0
-    }
-    worst = max(gaps, key=lambda name: gaps[name], default=None)
-    if worst is not None and gaps[worst] > GAP:
-        out.append(
-            f"too few points: the residual of {worst!r} is {gaps[worst]:.1f} times as large on held-out points; "
-            f"raise points and max_points (now {settings.max_points})"
-        )
+    if gap > GAP:
+        larger = f"the residual of {name!r} is {gap:.1f} times as large on held-out points"
+        out.append(f"too few points: {larger}; raise points and max_points (now {settings.max_points})")
     elif outcome.stop.converged:
         march = ", or time marching (intervals=4)" if solution.problem.domain.time and solution.march.count == 1 else ""
-        out.append(
-            f"{_ENDED.get(outcome.stop, 'ended')} well above the floor (residuals {math.sqrt(above):.0e} times): "
-            f"a larger network or sketch{march}"
-        )
+        ended = "radius collapsed" if outcome.stop is StopReason.RADIUS else "loss stalled"
+        far = f"well above the floor (residuals {math.sqrt(above):.0e} times)"
+        out.append(f"{ended} {far}: a larger network or sketch{march}")
     return out
+
+
+def _widest_gap(outcome: Outcome) -> tuple[str, float]:
+    """The condition whose residual on held-out points exceeds that on training points most, and by which factor."""
+    trained = dict(zip(outcome.held_out, training(outcome.history), strict=True))
+    gaps = {name: q / trained[name] for name, q in outcome.held_out.items() if trained[name] > 0}
+    return max(gaps.items(), key=lambda item: item[1], default=("", 0.0))
 
 
 _FLOOR = {
     "single": "single-precision floor reached: use precision='double'",
     "double": "double-precision floor reached: this is what the arithmetic allows",
 }
-_ENDED = {StopReason.RADIUS: "radius collapsed", StopReason.STALLED: "loss stalled"}
 
 
 def _about_stopping(outcome: Outcome) -> list[str]:

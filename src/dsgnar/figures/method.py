@@ -74,7 +74,7 @@ def probe_curve(run: Run) -> Figure:
     target = run.schedule.target(run.plan)
     probes = _search(run, Probes(), target)
     own = None if isinstance(run.optimiser.search, Probes) else _search(run, run.optimiser.search, target)
-    figure = Figure(figsize=(WIDTH / 2, 4.0), layout="constrained")
+    figure = Figure(figsize=(WIDTH / 2, 4.4), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     _ratios(above, probes, own, target)
     grid = probes.probes[: Probes().count]
@@ -83,14 +83,18 @@ def probe_curve(run: Run) -> Figure:
         axis.axvline(run.state.radius, color=GREY, lw=0.8, ls=":")
         axis.axvline((own or probes).best.radius, color=GREEN, lw=0.8, ls="--")
     above.set_title(f"The step of iteration {run.state.iteration + 1}, stage {run.plan.stage}", loc="left")
+    below.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    below.xaxis.set_major_formatter("{x:g}")
+    below.xaxis.set_minor_formatter(NullFormatter())
+    figure.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     label(above, "", r"decrease ratio $\varrho$")
     label(below, r"radius $\Delta$", r"regularisation $\lambda$")
     return figure
 
 
 def _search(run: Run, search: Any, target: float) -> Found:
-    optimiser = dataclasses.replace(run.optimiser, search=search)
-    _, step = optimiser.iterate(run.state, run.active(), target)
+    optimiser, points = dataclasses.replace(run.optimiser, search=search), run.active()  # new points change the state
+    _, step = optimiser.iterate(run.state, points, target)
     if step.found is None:
         raise ValueError(f"there is no step to draw: {step.problem}")
     return step.found
@@ -114,10 +118,6 @@ def _ratios(axis: Axes, probes: Found, own: Found | None, target: float) -> None
     axis.plot([], [], color=GREY, lw=0.8, ls=":", label=r"last radius $\Delta_k$")
     axis.plot([], [], color=GREEN, lw=0.8, ls="--", label=r"chosen $\Delta_{k+1}$")
     axis.set_ylim(bottom=max(-0.5, axis.get_ylim()[0]))
-    axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.xaxis.set_major_formatter("{x:g}")
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.legend(loc="best")
 
 
 # --- the Jacobian and its sketch --------------------------------------------------------------------------------------
@@ -127,8 +127,8 @@ def _ratios(axis: Axes, probes: Found, own: Found | None, target: float) -> None
 @styled
 def jacobians(run: Run) -> Figure:
     """Magnitudes of the full Jacobian, at some of the points, and of its sketch; and the singular values of both."""
-    theta, weights = jnp.asarray(run.state.theta), run.state.weights
     points = run.active().flat
+    theta, weights = jnp.asarray(run.state.theta), run.state.weights
     share = min(1.0, ROWS / sum(len(p) for p in points))
     some = tuple(p[: max(1, round(share * len(p)))] for p in points)
     rng = generator(run.settings.seed, "sketch", run.state.iteration)
