@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dsgnar.domain import Boundary, Box, Initial, Interior, Points
-from dsgnar.sampling import Near, generator, held_out, sample
+from dsgnar.sampling import Near, generator, held_out, prefer, sample
 
 PLANE = Box(x=(-1, 3), y=(0, 0.5), t=(2, 5))
 LINE = Box(x=(0, 1))
@@ -189,3 +189,11 @@ def test_clustered_points_follow_the_arcsine_law_on_axes_that_are_not_periodic()
         assert np.mean(t < share) == pytest.approx(2 / np.pi * np.arcsin(np.sqrt(share)), abs=0.015)
     both = sample(Interior(), domain, 20_000, generator(0), "clustered")
     assert np.mean(both[:, 0] < -0.96) == pytest.approx(2 / np.pi * np.arcsin(0.1), abs=0.01)
+
+
+def test_large_entries_are_preferred():
+    size = np.r_[np.ones(900), np.full(100, 81.0)]
+    chosen = prefer(size, 50, generator(0))
+    assert len(set(chosen)) == 50 and np.mean(chosen >= 900) > 0.75  # 90 % of the weight, less what is used up
+    for nothing in (np.zeros(10), np.full(10, np.nan), np.r_[1.0, np.zeros(9)]):
+        assert len(set(prefer(nothing, 5, generator(0)))) == 5

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 
 import equinox as eqx
 import jax
@@ -151,3 +152,14 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
     assert config["network"] == {"kind": "MLP", "widths": [10, 10], "modes": None, "spacing": None}
     assert np.load(tmp_path / "solution.npz")["thetas"].tobytes() == heat.thetas.tobytes()
     assert not list(tmp_path.glob("*.partial"))
+
+
+def test_points_are_drawn_where_residuals_are_large():
+    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(adaptive=0.5, points=512))
+    with jax.enable_x64(True):
+        points = run.points()["heat"]
+        size = np.abs(run.residuals.vector("heat", jnp.asarray(run.state.theta), points))
+    assert len(points) == 512
+    assert np.median(size[256:]) > 1.2 * np.median(size[:256])
+    with pytest.raises(ValueError, match="adaptive must be a share"):
+        ds.Settings(adaptive=1.5)

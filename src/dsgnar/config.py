@@ -23,6 +23,7 @@ class Settings:
     sketch: int | None = None  # s; None: SKETCH_SHARE of the number of parameters
     points: int | None = None  # interior points of each condition; other conditions get half (section 4.2)
     max_points: int | None = None  # up to which points are added when held-out residuals ask for it
+    adaptive: float = 0.0  # share of the interior points that is drawn where residuals are large; beyond the paper
     targets: tuple[float, float] | None = None  # target ratio of stage 1 and 2 (sections 3.1, 4.2)
     wait: int | None = None  # iterations before the stage switch is considered
     window: int | None = None  # W of Algorithm 5
@@ -50,6 +51,9 @@ class Settings:
             _check(self.intervals > 0, f"intervals must be a positive integer or a list of times: {self.intervals!r}")
         else:
             object.__setattr__(self, "intervals", tuple(float(t) for t in self.intervals))
+        _check(
+            0 <= self.adaptive < 1, f"adaptive must be a share from 0 up to (not including) 1, not {self.adaptive!r}"
+        )
         if self.targets is not None:
             object.__setattr__(self, "targets", tuple(self.targets))
             _check(

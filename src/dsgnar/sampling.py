@@ -84,6 +84,13 @@ def sample(
     return np.concatenate(blocks)
 
 
+def prefer(size: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
+    """Indices of `count` different entries, drawn with a probability proportional to `size`; evenly if that is no use."""
+    total = size.sum()
+    usable = np.isfinite(total) and np.count_nonzero(size) >= count
+    return rng.choice(size.size, count, replace=False, p=size / total if usable else None)
+
+
 def held_out(
     part: Part,
     domain: Box,

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol
 
 import jax
@@ -30,12 +31,13 @@ from dsgnar.precision import DTYPES, x64
 from dsgnar.problem import Problem
 from dsgnar.reference import Reference
 from dsgnar.residuals import PointSets, Residuals, weighted_loss
-from dsgnar.sampling import generator, held_out, sample
+from dsgnar.sampling import generator, held_out, prefer, sample
 from dsgnar.solution import Outcome, Record, Solution
 from dsgnar.stages import Plan, StopReason, schedule
 
 AT_FLOOR = 3.0  # a loss within this factor of rounding's share: Burgers in single precision ends at 1.2 to 1.9
 HELD_OUT = 2048  # held-out points of each condition
+CANDIDATES = 8  # points of which one is chosen by its residual
 LOOK_EVERY = 5  # iterations between looks at the error, and at held-out residuals where points stay the same
 
 
@@ -196,12 +198,20 @@ class Run:
         """The plan's training points: so many for interior conditions, half for others, unless a condition has its own."""
         count, out = self.plan.points, {}
         for name, condition in self.problem.conditions.items():
-            number = condition.points or (count if isinstance(condition.part, Interior) else max(1, count // 2))
+            inside = isinstance(condition.part, Interior)
+            number = condition.points or (count if inside else max(1, count // 2))
             rng = generator(self.settings.seed, "points", name, count, self.plan.draw)
-            way = condition.sampling or "uniform"
-            out[name] = sample(
-                condition.part, self.domain, number, rng, way, condition.near, periodic=self.problem.periodic
-            )
+            draw = partial(
+                sample, condition.part, self.domain, rng=rng, method=condition.sampling or "uniform",
+                near=condition.near, periodic=self.problem.periodic,
+            )  # fmt: skip
+            large = round(self.settings.adaptive * number) if inside and self.schedule.fresh else 0
+            out[name] = draw(count=number - large)
+            if large:
+                candidates = draw(count=CANDIDATES * large)
+                residual = self.residuals.vector(name, jnp.asarray(self.state.theta), candidates)
+                chosen = prefer(np.abs(residual.astype(np.float64)), large, rng)
+                out[name] = np.concatenate([out[name], candidates[chosen]])
         return out
 
     def _key(self) -> tuple:
