@@ -100,7 +100,7 @@ def evaluated(run: Recorded) -> tuple[Statement | None, Quality | None, str]:
     try:
         statement = runs.recall(run.directory)
         return statement, Quality(runs.load(run.directory), statement.reference()), ""
-    except (ValueError, KeyError, OSError) as error:
+    except (ValueError, KeyError, TypeError, OSError) as error:  # what other versions wrote, too
         return statement, None, f"The solution cannot be drawn: {error}"
 
 

@@ -146,8 +146,10 @@ def _measured(run: Recorded, quality: Quality | None) -> str:
 
 def equation(latex: str) -> str:
     """LaTeX as MathML, which browsers render by themselves; the LaTeX itself where it is beyond the converter."""
+    # The converter takes text as it stands.
+    safe = re.sub(r"(\\(?:text\w*|mbox)\s*\{)([^{}]*)", lambda match: match[1] + escape(match[2]), latex)
     try:
-        return convert(latex, display="block")
+        return convert(safe, display="block")
     except Exception:  # every fault has a class of its own there, without a common one
         return f"<code>{escape(latex)}</code>"
 
