@@ -83,11 +83,9 @@ class Progress:
         for name, value, curve in self._quantities():
             table.add_row(name, value, curve)
         return Panel(
-            Group(self._headline(), "", table, *self._hint()),
+            Group(self._headline(), Text(self._about(), style="dim"), "", table, *self._hint()),
             title=Text(self.title or "dsgnar", style="bold"),
             title_align="left",
-            subtitle=Text(self._about(), style="dim"),
-            subtitle_align="left",
             expand=False,
             padding=(0, 1),
         )
@@ -208,4 +206,5 @@ def as_html(renderable: RenderableType) -> str:
     """A renderable as HTML that needs no style sheet."""
     console = Console(record=True, file=io.StringIO(), width=100, force_jupyter=False, force_terminal=True)
     console.print(renderable)
-    return console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")
+    style = "font-family: Menlo, 'DejaVu Sans Mono', consolas, monospace; line-height: normal; overflow-x: auto"
+    return console.export_html(inline_styles=True, code_format=f'<pre style="{style}">{{code}}</pre>')
