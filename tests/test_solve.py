@@ -163,3 +163,12 @@ def test_points_are_drawn_where_residuals_are_large():
     assert np.median(size[256:]) > 1.2 * np.median(size[:256])
     with pytest.raises(ValueError, match="adaptive must be a share"):
         ds.Settings(adaptive=1.5)
+
+
+def test_the_sketch_can_grow_when_stage_two_begins():
+    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(sketch=20, late_sketch=40))
+    assert run._optimiser().jacobian.rows.size == 20
+    run.plan = dataclasses.replace(run.plan, stage=2)
+    assert run._optimiser().jacobian.rows.size == 40
+    with pytest.raises(ValueError, match="the sketch .100000. must not exceed"):
+        ds.solve(problem(), sketch=20, late_sketch=100_000, **SMALL)

@@ -21,6 +21,7 @@ class Settings:
     method: MethodName = "fast"
     seed: int = 0
     sketch: int | None = None  # s; None: SKETCH_SHARE of the number of parameters
+    late_sketch: int | None = None  # rows from stage 2 on; None: the same. Beyond the paper
     points: int | None = None  # interior points of each condition; other conditions get half (section 4.2)
     max_points: int | None = None  # up to which points are added when held-out residuals ask for it
     adaptive: float = 0.0  # share of the interior points that is drawn where residuals are large; beyond the paper
@@ -39,7 +40,7 @@ class Settings:
     def __post_init__(self):
         dtype_of(self.precision)
         _check(self.method in ("fast", "paper"), f"method must be 'fast' or 'paper', not {self.method!r}")
-        for name in ("sketch", "points", "max_points", "window", "max_iterations"):
+        for name in ("sketch", "late_sketch", "points", "max_points", "window", "max_iterations"):
             value = getattr(self, name)
             _check(
                 value is None or (isinstance(value, int) and value > 0), f"{name} must be a positive integer: {value!r}"
@@ -68,8 +69,9 @@ class Settings:
         filled = {name: value for name, value in chosen.items() if getattr(self, name) is None}
         resolved = dataclasses.replace(self, **filled)
         assert resolved.sketch is not None and resolved.points is not None
-        if resolved.sketch > parameters:
-            raise ValueError(f"the sketch ({resolved.sketch}) must not exceed the number of parameters ({parameters})")
+        for rows in (resolved.sketch, resolved.late_sketch or 0):
+            if rows > parameters:
+                raise ValueError(f"the sketch ({rows}) must not exceed the number of parameters ({parameters})")
         if resolved.max_points is not None and resolved.max_points < resolved.points:
             resolved = dataclasses.replace(resolved, max_points=resolved.points)
         return resolved

@@ -130,6 +130,10 @@ class Run:
         self.worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
         self.unfinished: StopReason | None = None  # why one of them was left before it had converged
         self.optimiser: Optimiser = compose(self.settings, self.residuals)
+        self._late: Optimiser | None = None
+        if self.settings.late_sketch is not None:
+            later = dataclasses.replace(self.settings, sketch=self.settings.late_sketch)
+            self._late = compose(later, self.residuals)
         self.plan: Plan = self.schedule.start()
         self.state = self._first_state(np.asarray(theta))
         self.stop: StopReason | None = None
@@ -271,7 +275,8 @@ class Run:
         active = self.active()
         self._compile(active)
         extra, gap = self._new_points(active, before)
-        state, step = self.optimiser.iterate(self.state, active, self.schedule.target(plan), self.schedule.exact(plan))
+        target, exact = self.schedule.target(plan), self.schedule.exact(plan)
+        state, step = self._optimiser().iterate(self.state, active, target, exact)
         step = dataclasses.replace(step, evaluations=step.evaluations + extra)
         self.clock.lap("solve")
         self.plan, self.state, stop = self.schedule.after(plan, state, step, gap, self._at_floor)
@@ -291,6 +296,10 @@ class Run:
         mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(self.state.theta), active.batched))
         self.state = dataclasses.replace(self.state, mean_squares=mean_squares)
         return 1, self.state.loss / before if before > 0 else None
+
+    def _optimiser(self) -> Optimiser:
+        """The parts of the stage in force."""
+        return self.optimiser if self._late is None or self.plan.stage == 1 else self._late
 
     def _at_floor(self) -> bool:
         """Whether the loss is down to what rounding makes of it, judged at some of the points in force."""
@@ -313,7 +322,7 @@ class Run:
     def _compile(self, active: Active) -> None:
         """Call every kernel once for a new shape or precision, and throw the results away."""
         exact = self.schedule.exact(self.plan)
-        key = (active.counts, self.plan.precision, exact)
+        key = (active.counts, self.plan.precision, exact, self._optimiser() is self._late)
         if key in self._compiled:
             return
         self._compiled.add(key)
@@ -324,7 +333,7 @@ class Run:
         self.residuals.kernel(theta, self.held_out())
         self.residuals.kernel(theta, active.batched)
         self.residuals.trial(theta, jnp.zeros_like(theta), active.batched)
-        sketched = self.optimiser.jacobian(theta, active.flat, self.state.weights, generator(0))
+        sketched = self._optimiser().jacobian(theta, active.flat, self.state.weights, generator(0))
         jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
         self.clock.lap("compile")
 
