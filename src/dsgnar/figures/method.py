@@ -8,6 +8,7 @@ Both look at a `Run` where it stands, that is, at what its next iteration would 
 """
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -117,7 +118,8 @@ def _ratios(axis: Axes, probes: Found, own: Found | None, target: float) -> None
     axis.axhline(target, color=VERMILION, lw=0.9, label=rf"target $\varrho^\star = {target:g}$")
     axis.plot([], [], color=GREY, lw=0.8, ls=":", label=r"last radius $\Delta_k$")
     axis.plot([], [], color=GREEN, lw=0.8, ls="--", label=r"chosen $\Delta_{k+1}$")
-    axis.set_ylim(bottom=max(-0.5, axis.get_ylim()[0]))
+    finite = [p.ratio for p in grid if math.isfinite(p.ratio)]
+    axis.set_ylim(max(-0.5, min(finite, default=0.0) - 0.05), max([1.0, *finite]) + 0.1)
 
 
 # --- the Jacobian and its sketch --------------------------------------------------------------------------------------

@@ -4,16 +4,19 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import ascii_lowercase
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dsgnar.figures import course, panels
 from dsgnar.figures.course import Panel
 from dsgnar.figures.planes import Quality
-from dsgnar.figures.style import WIDTH, power, styled
+from dsgnar.figures.style import WIDTH, decades, power, styled
 from dsgnar.reference import Reference
 from dsgnar.solution import Solution
 
-ROW, HEAD, FOOT = 1.75, 0.55, 0.3  # inches
+# Inches: heights of a row, of the head and of the foot; margins of a panel, to the right also of one with a colour bar.
+ROW, HEAD, FOOT = 1.75, 0.55, 0.3
+LEFT, RIGHT, BAR, BELOW, ABOVE = 0.58, 0.1, 0.5, 0.4, 0.22
 DPI = 200
 
 
@@ -46,17 +49,16 @@ def _compose(solution: Solution, rows: list[list[Panel]], title: str, figure: Fi
     height = sum(heights) + HEAD + FOOT
     figure = Figure() if figure is None else figure
     figure.set_size_inches(WIDTH, height)
-    figure.set_layout_engine(
-        "constrained", rect=(0, FOOT / height, 1, 1 - (HEAD + FOOT) / height), hspace=0.04, wspace=0.03
-    )
-    grid = figure.add_gridspec(len(rows), 1, height_ratios=heights)
     letters = iter(ascii_lowercase)
     history = solution.outcome.history if solution.outcome is not None else ()
-    for k, row in enumerate(rows):
-        inside = grid[k].subgridspec(1, len(row))
+    bottom = height - HEAD
+    for row, tall in zip(rows, heights, strict=True):
+        bottom -= tall
         for j, (name, draw) in enumerate(row):
-            axis = figure.add_subplot(inside[j])
+            axis = figure.add_subplot()
             draw(axis)
+            decades(axis)
+            axis.set_position(_place(axis, j, len(row), bottom, tall, height))
             axis.set_title(rf"$\bf{{({next(letters)})}}$ {name}", loc="left")
             if axis.get_xlabel() in ("iteration", "seconds"):
                 course.mark(axis, history, axis.get_xlabel())
@@ -65,6 +67,14 @@ def _compose(solution: Solution, rows: list[list[Panel]], title: str, figure: Fi
     if keys:
         figure.legend(handles=keys, loc="lower center", ncols=len(keys), bbox_to_anchor=(0.5, 0.0))
     return figure
+
+
+def _place(axis: Axes, column: int, columns: int, bottom: float, tall: float, height: float) -> tuple:
+    """Where a panel goes: margins of a fixed width, so that panels are in line with each other from row to row."""
+    left, right = LEFT, BAR if axis.child_axes else RIGHT
+    wide = WIDTH / columns
+    x, y = column * wide + left, bottom + BELOW
+    return (x / WIDTH, y / height, (wide - left - right) / WIDTH, (tall - BELOW - ABOVE) / height)
 
 
 def _head(figure: Figure, solution: Solution, title: str, height: float) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter
 
 WIDTH = 7.4  # inches: the text width of a page with small margins
 
@@ -66,6 +67,17 @@ def power(value: float, digits: int = 2) -> str:
 
 def label(axis: Axes, x: str, y: str) -> None:
     axis.set(xlabel=x, ylabel=y)
+
+
+def decades(axis: Axes) -> None:
+    """Label powers of ten only, and show at least two of them: labels such as 6 x 10^-7 do not fit beside a small panel."""
+    for side, name in ((axis.xaxis, "x"), (axis.yaxis, "y")):
+        low, high = side.get_view_interval()
+        if side.get_scale() == "log" and 0 < low < high:
+            below, above = math.floor(math.log10(low)), math.ceil(math.log10(high))
+            if math.floor(math.log10(high)) - math.ceil(math.log10(low)) < 1:
+                axis.set(**{f"{name}lim": (10.0**below, 10.0**above)})
+            side.set_minor_formatter(NullFormatter())
 
 
 def maths(name: str) -> str:

@@ -1,0 +1,271 @@
+"""Solution pages for every kind of problem, and pictures of the method: what is drawn is what was computed."""
+
+import functools
+import io
+
+import jax
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import dsgnar as ds
+from dsgnar import figures, runs
+from dsgnar.cli import app
+from dsgnar.figures.planes import Quality, planes
+from dsgnar.reference import Reference, interior_grid
+from dsgnar.statement import from_suite
+from small import invented, problem
+
+STEADY = {"pde": ds.interior(lambda u: ds.laplacian(u)), "bc": ds.boundary(lambda u: u)}
+MOVING = {"pde": ds.interior(lambda u: u.t - ds.laplacian(u)), "ic": ds.initial(lambda u: u)}
+
+
+def box(*axes, conditions=STEADY, unknowns="u"):
+    return ds.Problem(domain=ds.Box(**dict.fromkeys(axes, (0, 1))), unknowns=unknowns, conditions=conditions)
+
+
+def on_grid(*axes, count=12):
+    """A reference on a grid; the coordinates enter differently, so that exchanged axes show."""
+    grid = {axis: interior_grid(0, 1, count + k) for k, axis in enumerate(axes)}
+    return Reference.on_grid(
+        grid, lambda **c: {"u": sum((k + 1) * v**2 for k, v in enumerate(c.values())) + 1.0}, 0, "made up"
+    )
+
+
+def at_random(*axes):
+    points = np.random.default_rng(0).random((400, len(axes)))
+    return Reference(
+        points, {"u": 1 + points.sum(axis=1)}, 0, "made up", function=lambda **c: {"u": 1 + sum(c.values())}
+    )
+
+
+def flow():
+    conditions = {
+        "mass": ds.interior(lambda u, v: u.x + v.y),
+        "momentum": ds.interior(lambda u, p: u * u.x + p.x),
+        "wall": ds.boundary(lambda u: u),
+    }
+    axes = {"x": interior_grid(0, 1, 9), "y": interior_grid(0, 1, 8)}
+    table = Reference.on_grid(axes, lambda x, y: {"u": x + 1, "v": y + 1, "p": x * y}, 0, "made up")
+    reference = Reference(table.points, table.values, 0, "made up", table.shape, ("p",), {"velocity": ("u", "v")})
+    return ds.Problem(domain=ds.Box(x=(0, 1), y=(0, 1)), unknowns=("u", "v", "p"), conditions=conditions), reference
+
+
+COURSE = ["Loss", "Relative error", "Weights", "Decrease ratio", "Regularisation", "Trust-region radius"]
+KINDS = {
+    "a line": (box("x"), on_grid("x"), 1, ["Solution", "Absolute error", "Error over wall time", *COURSE]),
+    "a line and time": (
+        problem(), on_grid("x", "t"), 2,
+        ["Solution $u$", "Absolute error", "Error over wall time", "Relative error over time", *COURSE],
+    ),
+    "a square": (
+        box("x", "y"), on_grid("x", "y"), 1,
+        ["Solution $u$", "Absolute error", "Error over wall time", "Relative error over space",
+         "Distribution of the absolute error", *COURSE],
+    ),
+    "a flow": (
+        *flow(), 1,
+        ["Velocity and streamlines", "Solution $p$", "Error over wall time", "Absolute error $u$", "Absolute error $v$",
+         "Absolute error $p$", "Relative error over space", "Distribution of the absolute error", *COURSE],
+    ),
+    "a square and time": (
+        box("x", "y", "t", conditions=MOVING), on_grid("x", "y", "t"), 1,
+        [*(f"{what}, $t$ $= {t}$" for what in ("Solution $u$", "Absolute error") for t in ("0.0357", "0.464", "0.964")),
+         "Error over wall time", "Relative error over time", "Distribution of the absolute error", *COURSE],
+    ),
+    "a cube": (
+        box("x", "y", "z"), None, 1,
+        [*(f"{what}, {axis} $= 0.5$" for what in ("Solution $u$", "Residual") for axis in ("$z$", "$y$", "$x$")),
+         "Held-out loss over wall time", "Residual over space", "Distribution of the residual", COURSE[0],
+         "Residuals at training points", *COURSE[2:]],
+    ),
+    "five dimensions": (
+        box("x1", "x2", "x3", "x4", "x5"), at_random("x1", "x2", "x3", "x4", "x5"), 1,
+        [*["Slice of $u$"] * 3, *["Absolute error"] * 3, "Error over wall time", "Absolute error towards the boundary",
+         "Distribution of the absolute error", *COURSE],
+    ),
+}  # fmt: skip
+
+
+@functools.cache
+def drawn(name):
+    """A solution of a kind of problem, its reference and its page; made once, since evaluating it is compiled."""
+    statement, reference, intervals, _ = KINDS[name]
+    solution = invented(statement, error=reference is not None, intervals=intervals)
+    return solution, reference, figures.page(solution, reference, "A title")
+
+
+def panel(figure, title):
+    return next(a for a in figure.axes if a.get_title(loc="left").endswith(title))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_problem_has_its_panels(name):
+    _, _, figure = drawn(name)
+    titles = [a.get_title(loc="left") for a in figure.axes if a.get_title(loc="left")]
+    letters = [f"$\\bf{{({chr(97 + k)})}}$ " for k in range(len(titles))]
+    assert titles == [a + b for a, b in zip(letters, KINDS[name][3], strict=True)]
+    figure.savefig(io.BytesIO(), dpi=30)
+
+
+@pytest.mark.parametrize("name", ["a line and time", "a square", "a square and time"])
+def test_the_error_on_a_plane_is_that_at_its_points(name):
+    solution, reference, figure = drawn(name)
+    plane = planes(solution.problem.domain, reference)[-1]
+    exact = reference.function(**dict(zip(solution.problem.domain.axes, plane.points.T, strict=True)))["u"]
+    expected = np.abs(solution.at(plane.points)[:, 0] - exact).reshape(plane.shape)
+    np.testing.assert_allclose(Quality(solution, reference).on(plane)["u"], expected, rtol=1e-12)
+    titles = [a for a in figure.axes if "Absolute error" in a.get_title(loc="left")]
+    mesh = titles[-1].collections[0]
+    np.testing.assert_allclose(mesh.get_array().reshape(plane.shape), np.maximum(expected, mesh.norm.vmin), rtol=1e-12)
+
+
+def test_slices_in_many_dimensions_use_the_closed_form():
+    solution, reference, _ = drawn("five dimensions")
+    plane = planes(solution.problem.domain, reference)[1]
+    assert (plane.horizontal, plane.vertical) == ("x3", "x4") and set(plane.fixed.values()) == {0.5}
+    expected = np.abs(solution.at(plane.points)[:, 0] - 1 - plane.points.sum(axis=1))
+    np.testing.assert_allclose(Quality(solution, reference).on(plane)["u"].ravel(), expected, rtol=1e-12)
+
+
+def test_a_table_without_a_closed_form_shows_no_error_on_slices():
+    statement, reference, _, _ = KINDS["five dimensions"]
+    table = Reference(reference.points, reference.values, 0, "made up")
+    titles = [a.get_title(loc="left") for a in figures.page(invented(statement, error=True), table).axes]
+    assert not any(t.endswith("Absolute error") for t in titles) and any("Distribution" in t for t in titles)
+
+
+def test_the_error_over_time_is_relative_at_each_time():
+    solution, reference, figure = drawn("a line and time")
+    t, error = panel(figure, "Relative error over time").lines[0].get_data()
+    which = np.isclose(reference.points[:, 1], t[3])
+    exact = reference.values["u"][which]
+    got = solution.at(reference.points[which])[:, 0]
+    assert error[3] == pytest.approx(np.linalg.norm(got - exact) / np.linalg.norm(exact))
+
+
+def test_without_a_reference_the_residual_is_drawn():
+    solution = invented(problem())
+    figure = figures.page(solution)
+    plane = planes(solution.problem.domain, None)[0]
+    residual = solution.residual("heat")(x=plane.points[:, 0], t=plane.points[:, 1])
+    mesh = panel(figure, "Residual").collections[0]
+    np.testing.assert_allclose(mesh.get_array().ravel(), np.maximum(np.abs(residual), mesh.norm.vmin), rtol=1e-9)
+
+
+def test_switches_and_interval_ends_are_marked_and_named():
+    _, _, figure = drawn("a line and time")
+    for title, scale in (("Loss", 1.0), ("Error over wall time", 2.0)):
+        lines = [
+            line
+            for line in panel(figure, title).lines
+            if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
+        ]
+        at = {line.get_linestyle(): line.get_xdata()[0] / scale for line in lines}
+        assert at == {"--": 12.5, ":": 4.5, "-": 10.5}  # stage, precision, time interval
+    names = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert names == ["stage switch", "precision switch", "end of a time interval", "rejected step"]
+
+
+def test_rejected_steps_are_grey_crosses_and_undamped_ones_are_shown():
+    _, _, figure = drawn("a line and time")
+    crosses = next(line for line in panel(figure, "Decrease ratio").lines if line.get_marker() == "x")
+    assert list(crosses.get_xdata()) == [15] and crosses.get_color() == figures.style.GREY
+    undamped = next(line for line in panel(figure, "Regularisation").lines if line.get_marker() == "v")
+    assert list(undamped.get_xdata()) == [7]
+
+
+def test_velocities_are_drawn_with_streamlines():
+    solution, _, figure = drawn("a flow")
+    axis = panel(figure, "Velocity and streamlines")
+    mesh, streams = axis.collections[0], axis.collections[1]
+    plane = planes(solution.problem.domain, KINDS["a flow"][1], most=1)[0]
+    np.testing.assert_allclose(mesh.get_array().ravel(), np.hypot(*solution.at(plane.points)[:, :2].T), rtol=1e-12)
+    assert len(streams.get_segments()) > 10
+
+
+def test_a_histogram_counts_every_point():
+    _, _, figure = drawn("five dimensions")
+    bars = panel(figure, "Distribution of the absolute error").patches
+    assert sum(bar.get_height() for bar in bars) == pytest.approx(100, abs=0.5)
+
+
+def test_drawing_leaves_the_callers_settings_alone(tmp_path):
+    before = dict(matplotlib.rcParams)
+    figures.save(invented(box("x")), None, tmp_path / "page.pdf")
+    assert dict(matplotlib.rcParams) == before
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_plot_gives_a_pyplot_figure():
+    import matplotlib.pyplot as plt
+
+    figure = invented(box("x")).plot(title="Mine")
+    assert figure.number in plt.get_fignums() and figure.texts[0].get_text() == "Mine"
+    plt.close(figure)
+
+
+# --- the method -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def run():
+    with jax.enable_x64(True):
+        return figures.run_until(2, problem(), ds.MLP(widths=(5, 5)), points=64, max_points=64, precision="single")
+
+
+def test_the_probe_curve_shows_the_next_step(run):
+    figure = figures.probe_curve(run)
+    above, below = figure.axes
+    _, step = run.optimiser.iterate(run.state, run.active(), run.schedule.target(run.plan))
+    chosen = [
+        line.get_xdata()[0] for line in above.lines if line.get_linestyle() == "--" and len(line.get_xdata()) == 2
+    ]
+    assert chosen == [pytest.approx(step.radius, rel=1e-6)]
+    probes = next(line for line in above.lines if line.get_label() == "probes")
+    assert len(probes.get_xdata()) == 24
+    lams = below.lines[0].get_ydata()
+    assert np.all(np.diff(lams) <= 0)  # a longer step is less damped
+    search = next(line for line in above.lines if line.get_label() == "bracketing search")
+    curve = np.interp(np.log(search.get_xdata()), np.log(probes.get_xdata()), probes.get_ydata())
+    inside = (search.get_xdata() > probes.get_xdata()[0]) & (search.get_xdata() < probes.get_xdata()[-1])
+    np.testing.assert_allclose(search.get_ydata()[inside], curve[inside], atol=0.05)  # one and the same curve
+    assert len(search.get_xdata()) == step.evaluations - (run.state.mean_squares is None)
+    figure.savefig(io.BytesIO(), dpi=30)
+
+
+def test_the_full_jacobian_is_drawn_beside_its_sketch(run):
+    figure = figures.jacobians(run)
+    full, sketched = (np.asarray(a.images[0].get_array()) for a in figure.axes[:2])
+    theta, flat = jnp.asarray(run.state.theta), run.active().flat
+    blocks = []
+    for name, x, w in zip(run.problem.conditions, flat, run.state.weights, strict=True):
+        rows = jax.jacobian(lambda th, name=name, x=x: jax.vmap(lambda p: run.residuals.at_point(name, th, p))(x))(
+            theta
+        )
+        blocks.append(np.sqrt(w / len(x)) * np.asarray(rows))
+    expected = np.abs(np.concatenate(blocks))
+    shown = expected > 1e-3 * expected.max()
+    np.testing.assert_allclose(full[shown], expected[shown], rtol=1e-3)
+    assert sketched.shape[0] == run.settings.sketch
+    figure.savefig(io.BytesIO(), dpi=30)
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_plot_draws_a_run_directory_again(tmp_path):
+    statement, directory = from_suite("burgers", "default"), tmp_path / "run"
+    runs.write(directory, invented(statement.problem, error=True, intervals=2, dtype=np.float32), statement)
+    result = CliRunner().invoke(app, ["plot", str(directory), "--format", "pdf"])
+    assert result.exit_code == 0, result.output
+    assert (directory / "figure.pdf").read_bytes().startswith(b"%PDF")
+    assert CliRunner().invoke(app, ["plot", str(directory)]).exit_code == 0
+    assert (directory / "figure.png").stat().st_size > 10_000
+
+
+def test_plot_says_what_is_wrong(tmp_path):
+    result = CliRunner().invoke(app, ["plot", str(tmp_path)])
+    assert result.exit_code == 2 and "no run in" in result.output.replace("\n", " ")
