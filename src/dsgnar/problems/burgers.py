@@ -21,17 +21,18 @@ from dsgnar.networks import MLP, Siren
 from dsgnar.problem import Problem, initial, interior
 from dsgnar.problems.base import Benchmark, Measured, Preset
 from dsgnar.reference import Reference, interior_grid
+from dsgnar.sampling import Sampling
 
 VISCOSITY = 0.01
 
 
-def problem(viscosity: float = VISCOSITY, shift: float = 0.0) -> Problem:
+def problem(viscosity: float = VISCOSITY, shift: float = 0.0, sampling: Sampling | None = None) -> Problem:
     """The equation with its initial value; periodic in x."""
     return Problem(
         domain=Box(x=(-1, 1), t=(0, 1)),
         unknowns=("u",),
         conditions={
-            "pde": interior(lambda u: u.t + u * u.x - viscosity * u.xx, weight=1e-2),
+            "pde": interior(lambda u: u.t + u * u.x - viscosity * u.xx, weight=1e-2, sampling=sampling),
             "ic": initial(lambda u, x: u - shift + jnp.sin(jnp.pi * x), sampling="even"),
         },
         periodic=("x",),
@@ -63,10 +64,10 @@ _SHIFTED = (_EQUATIONS[0], r"u(x, 0) = 2 - \sin(\pi x)")
 
 # Measured with seed 0 on two shared cores; docs/speed.md has the other seeds.
 _DOUBLE = Preset(
-    Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000}, measured=Measured(5.0e-12, 470)
+    Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000}, measured=Measured(3.6e-12, 914)
 )
 _SHIFTED_DOUBLE = Preset(
-    Siren(widths=(50,) * 4), "double", "double precision on a CPU", {"sketch": 2200}, measured=Measured(2.8e-10, 885)
+    Siren(widths=(60,) * 4), "double", "double precision on a CPU", {"sketch": 2800}, measured=Measured(1.2e-10, 2050)
 )
 _PAPER_DOUBLE = Preset(
     Siren(widths=(60,) * 4), "double", "the paper's configuration, for a GPU", {"sketch": 4000, "points": 2**15}
@@ -84,7 +85,7 @@ BURGERS = Benchmark(
             "single",
             "single precision, seconds on a laptop",
             {"sketch": 700},
-            measured=Measured(4.5e-7, 25),
+            measured=Measured(4.1e-7, 12),
         ),
         "double": _DOUBLE,
         "paper-single": Preset(
@@ -99,7 +100,7 @@ BURGERS_SHIFTED = Benchmark(
     name="burgers-shifted",
     title="Burgers, moving shock",
     equations=_SHIFTED,
-    problem=partial(problem, shift=2.0),
+    problem=partial(problem, shift=2.0, sampling="clustered"),  # the front leaves through t = 1 at full strength
     reference=partial(reference, shift=2.0),
     presets={"default": _SHIFTED_DOUBLE, "double": _SHIFTED_DOUBLE, "paper-double": _PAPER_DOUBLE},
     paper={"double": 1.25e-11},

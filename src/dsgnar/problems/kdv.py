@@ -41,6 +41,10 @@ def reference(nonlinearity: float = NONLINEARITY, dispersion: float = DISPERSION
     return compute(nonlinearity, dispersion).reference()
 
 
+# The later intervals need a longer stage 1: with the default wait of 40 iterations lambda had fallen to 1e-8 only, and the
+# error ended at 2.1e-5.
+_SLOWER = {"targets": (0.1, 0.5), "wait": 80, "window": 30}
+
 KDV = Benchmark(
     name="kdv",
     title="Korteweg-de Vries",
@@ -49,10 +53,10 @@ KDV = Benchmark(
     reference=reference,
     presets={
         "default": Preset(
-            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300, "intervals": 4}
+            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300, "intervals": 4, **_SLOWER}
         ),
         "double": Preset(
-            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000, "intervals": 4}
+            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000, "intervals": 4, **_SLOWER}
         ),
         # 5,121 parameters: the frequencies are fixed here, and only here.
         "paper-single": Preset(

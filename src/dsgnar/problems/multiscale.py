@@ -64,8 +64,8 @@ _EQUATIONS = (
 )
 # sin(ax) sin(ay) is the difference of two plane waves, so one layer of sines holds the solution exactly once it has found
 # their wave vectors. omega = 120 spreads the initial ones over those of the problem; there must be enough of them near each.
-_DOUBLE = Preset(Siren(widths=(400,), omega=120.0), "double", "plane waves", {"sketch": 1000}, Measured(6.6e-14, 64))
-_WIDE_DOUBLE = Preset(Siren(widths=(40,) * 4, modes=4), "double", "double precision on a CPU", {"sketch": 2000})
+_DOUBLE = Preset(Siren(widths=(400,), omega=120.0), "double", "plane waves", {"sketch": 1000}, Measured(6.6e-14, 60))
+_WIDE_DOUBLE = Preset(Siren(widths=(1300,), omega=240.0), "double", "plane waves", {"sketch": 2200})
 
 MULTISCALE = Benchmark(
     name="multiscale",
