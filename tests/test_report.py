@@ -16,7 +16,7 @@ from dsgnar.cli import app
 from dsgnar.figures.planes import Quality
 from dsgnar.march import March
 from dsgnar.problems import SUITE
-from dsgnar.report import charts, facts, fields, sections
+from dsgnar.report import charts, facts, fields, markup, sections
 from dsgnar.report.recorded import Recorded
 from dsgnar.solution import Record, Solution
 from dsgnar.solve import Run
@@ -152,6 +152,7 @@ def test_names_of_the_user_cannot_inject_anything(copy):
         (lambda d: (d / "history.csv").write_text("iteration\nx,y"), "history.csv cannot be read"),
         (lambda d: (d / "solution.npz").unlink(), "solution.npz cannot be read"),
         (lambda d: (d / "solution.npz").write_bytes(b"PK"), "solution.npz cannot be read"),
+        (lambda d: spoil_parameters(d), "parameters are not finite"),
         (
             lambda d: change(d, "result.json", relative_l2=None, points=None),
             "no reference to measure the error against",
@@ -164,6 +165,12 @@ def test_names_of_the_user_cannot_inject_anything(copy):
 def test_the_page_says_what_is_missing(copy, spoil, said):
     spoil(copy)
     assert said in prose(written(copy, to=copy)).replace("&#x27;", "'")
+
+
+def spoil_parameters(directory):
+    with np.load(directory / "solution.npz") as file:
+        stored = dict(file)
+    np.savez(directory / "solution.npz", **stored | {"thetas": stored["thetas"] * np.nan})
 
 
 def change(directory, name, **values):
@@ -239,8 +246,8 @@ def test_durations(value, text):
 
 
 def test_powers_of_ten_are_written_out_and_words_are_not():
-    assert sections.pretty("4.5e-07 <b>") == '<span class="nowrap">4.5 × 10<sup>−7</sup></span> &lt;b&gt;'
-    assert sections.pretty("run1e-05") == "run1e-05"
+    assert markup.pretty("4.5e-07 <b>") == '<span class="nowrap">4.5 × 10<sup>−7</sup></span> &lt;b&gt;'
+    assert markup.pretty("run1e-05") == "run1e-05"
 
 
 @pytest.mark.parametrize("latex", sorted({latex for b in SUITE.values() for latex in b.equations}))
@@ -271,6 +278,16 @@ def test_many_dimensions_are_cut_and_their_errors_counted():
     bars = shown["distribution"].traces[0]
     assert sum(bars["y"]) == pytest.approx(100, abs=0.5)
     assert np.average(bars["x"], weights=bars["y"]) == pytest.approx(1e-3, rel=0.05)
+
+
+def test_several_unknowns_have_a_legend_and_exact_values_do_no_harm():
+    solution = untrained(ds.Box(time=None, a=(0, 1), b=(0, 1), c=(0, 1)), lambda u, v: u.aa + v, ("u", "v"))
+    points = np.random.default_rng(0).random((50, 3))
+    values = solution.at(points).T
+    reference = ds.Reference(points, {"u": values[0] + 1, "v": values[1] - 1}, accuracy=0.0, source="made")
+    assert markup.figures(fields.charts(Quality(solution, reference))).count("<li>") == 2
+    exact = ds.Reference(points, {"u": values[0], "v": values[1]}, accuracy=0.0, source="made")
+    assert "distribution" not in {chart.name for chart in fields.charts(Quality(solution, exact))}
 
 
 def test_without_a_reference_the_residual_is_drawn():

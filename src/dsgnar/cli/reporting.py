@@ -21,7 +21,9 @@ def show(directories: Directories) -> None:
 @app.command()
 def report(
     directories: Directories,
-    path: Annotated[Path | None, typer.Option("--out", help="the file; by default report.html in the run directory")] = None,
+    path: Annotated[
+        Path | None, typer.Option("--out", help="the file; by default report.html in the run directory")
+    ] = None,
 ) -> None:
     """Write an HTML page about a run, or one that compares several: interactive, in one file, without a network."""
     chosen = path or (directories[0] / "report.html" if len(directories) == 1 else Path("comparison.html"))

@@ -86,7 +86,7 @@ def course(run: Recorded) -> list[Chart]:
         _chart("lambda", "Regularisation λ", "of accepted steps", [
             _curve(taken, lambda r: r.lam, "λ", COLOURS[0])
         ]),
-        _chart("radius", "Trust-region radius Δ", "crosses are rejected steps", [
+        _chart("radius", "Trust-region radius Δ", "crosses are rejected steps" if refused else "of all steps", [
             _curve(history, lambda r: r.radius, "radius", COLOURS[0]),
             _curve(refused, lambda r: r.radius, "rejected", GREY, **cross),
         ]),
@@ -162,7 +162,7 @@ def _ratio(record: Record) -> float:
 def log_axis(traces: Sequence[dict[str, Any]]) -> Axis:
     """A logarithmic axis for curves, with ticks at powers of ten where they span several."""
     values = [y for trace in traces for y in trace["y"]]
-    decades = math.log10(max(values) / min(values))
+    decades = math.log10(max(values) / min(values)) if values else 0
     ticks = {"dtick": math.ceil(decades / 5)} if decades > 1.2 else {"nticks": 6}
     return {"type": "log", "exponentformat": "power", "fixedrange": True, **ticks}
 

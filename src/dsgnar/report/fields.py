@@ -47,7 +47,7 @@ def _solutions(quality: Quality, quantity: Quantity, cuts: Sequence[Plane]) -> l
     for plane in cuts:
         values = solution.at(plane.points).astype(np.float64)
         found.append(quantity.of({n: values[:, k].reshape(plane.shape) for k, n in enumerate(solution.unknowns)}))
-    low, high = min(v.min() for v in found), max(v.max() for v in found)
+    low, high = float(min(v.min() for v in found)), float(max(v.max() for v in found))
     if low < 0 < high:
         low, high, colours = -max(-low, high), max(-low, high), DIVERGING
     else:
@@ -152,8 +152,8 @@ def _lines(quality: Quality) -> list[Chart]:
     order = np.argsort(quality.points[:, 0])
     wrong = [(n, quality.points[order, 0], v[order]) for n, v in quality.everywhere.items()]
     return [
-        _over("solution", "Solution", "", axis, series, log=False),
-        _over("error", _word(quality), "at the reference's points" if quality.reference else "", axis, wrong),
+        _over("solution-curves", "Solution", "", axis, series, log=False),
+        _over("error-curves", _word(quality), "at the reference's points" if quality.reference else "", axis, wrong),
     ]
 
 
@@ -163,7 +163,7 @@ def _lines(quality: Quality) -> list[Chart]:
 def _where(quality: Quality) -> list[Chart]:
     domain = quality.solution.problem.domain
     if domain.dimension > 2:
-        return [_distribution(quality)]
+        return _distribution(quality)
     if domain.time is None:
         return []
     t, series = quality.points[:, domain.index(domain.time)], []
@@ -175,10 +175,12 @@ def _where(quality: Quality) -> list[Chart]:
     return [_over("over-time", f"{_word(quality)} over time {symbol(domain.time)}", about, domain.time, series)]
 
 
-def _distribution(quality: Quality) -> Chart:
+def _distribution(quality: Quality) -> list[Chart]:
     traces = []
     for (name, error), colour in zip(quality.everywhere.items(), COLOURS, strict=False):
         positive = error[error > 0]
+        if not positive.size:
+            continue
         edges = np.geomspace(np.quantile(positive, 1e-3), positive.max() * 1.01, BINS)
         counts, _ = np.histogram(positive, edges)
         traces.append(
@@ -201,21 +203,23 @@ def _distribution(quality: Quality) -> Chart:
         f"{name or 'residual'} at most {number(float(e.max()))}" for name, e in quality.everywhere.items()
     )
     about = f"share of {len(quality.points):,} points"
-    return Chart("distribution", f"Distribution of the {_word(quality).lower()}", about, traces, layout, words)
+    title = f"Distribution of the {_word(quality).lower()}"
+    return [Chart("distribution", title, about, traces, layout, words)] if traces else []
 
 
 def _over(name: str, title: str, about: str, axis: str, series: list, log: bool = True) -> Chart:
     """Curves over a coordinate."""
     traces = []
     for (unknown, x, y), colour in zip(series, COLOURS, strict=False):
-        kept = slice(None, None, -(-len(x) // 1000))
+        drawable = np.flatnonzero(np.isfinite(y) & ((y > 0) | (not log)))
+        kept = drawable[:: -(-len(drawable) // 1000) or 1]
         traces.append(
             {
                 "type": "scatter",
                 "mode": "lines",
                 "name": symbol(unknown),
                 "x": rounded(x[kept]),
-                "y": rounded(np.maximum(y[kept], 1e-300) if log else y[kept]),
+                "y": rounded(y[kept]),
                 "line": {"color": colour, "width": 1.6},
                 "hovertemplate": "%{y:.2e}" if log else "%{y:.5g}",
             }

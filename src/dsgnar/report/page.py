@@ -10,11 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+import numpy as np
+
 import dsgnar
 from dsgnar import runs
 from dsgnar.checkpoints import write_atomically
 from dsgnar.figures.planes import Quality, planes
-from dsgnar.report import charts, fields, sections
+from dsgnar.report import charts, fields, markup, result, sections
 from dsgnar.report.charts import Chart
 from dsgnar.report.recorded import Recorded, read
 from dsgnar.statement import Statement
@@ -22,7 +24,7 @@ from dsgnar.statement import Statement
 
 def write(directories: Sequence[Path], path: Path) -> None:
     """Write the page about one run, or about several side by side."""
-    recorded = [read(directory) for directory in directories]
+    recorded = [read(directory) for directory in dict.fromkeys(Path(d).resolve() for d in directories)]
     text = one(recorded[0]) if len(recorded) == 1 else several(recorded)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, text.encode())
@@ -32,29 +34,20 @@ def one(run: Recorded) -> str:
     """The page about one run."""
     statement, quality, why = evaluated(run)
     course, shown = charts.course(run), [] if quality is None else fields.charts(quality)
+    drawn = (sections.tools({run.directory.name: run}), markup.figures(course)) if course else ()
     equations = statement.equations if statement else run.benchmark.equations if run.benchmark else ()
     title = run.title if run.benchmark or not statement else statement.title
     links = {"result": "Result", "problem": "Problem", "solution": "Solution", "course": "Course of the run",
              "configuration": "Configuration", "files": "Files"}  # fmt: skip
     body = [
-        sections.section("result", "Result", sections.tiles(run), sections.certificate(run, quality)),
-        sections.section(
-            "problem",
-            "Problem",
-            sections.problem(run, equations, None if quality is None else quality.solution.problem),
-        ),
-        sections.section("solution", "Solution", _note(why), sections.figures(shown, "wide") if shown else ""),
-        sections.section(
-            "course",
-            "Course of the run",
-            _note(run.missing),
-            sections.tools({run.directory.name: run}) if course else "",
-            sections.figures(course) if course else "",
-        ),
-        sections.section("configuration", "Configuration", sections.configuration(run)),
-        sections.section("files", "Files", sections.downloads({run.directory.name: run})),
+        markup.section("result", "Result", result.tiles(run), result.certificate(run, quality)),
+        markup.section("problem", "Problem", sections.problem(run, equations, quality and quality.solution.problem)),
+        markup.section("solution", "Solution", _note(why), markup.figures(shown, "wide") if shown else ""),
+        markup.section("course", "Course of the run", _note(run.missing), *drawn),
+        markup.section("configuration", "Configuration", sections.configuration(run)),
+        markup.section("files", "Files", sections.downloads({run.directory.name: run})),
     ]
-    head = sections.header(f"dsgnar run {run.directory.name}", title, sections.lead(run), links)
+    head = markup.header(f"dsgnar run {run.directory.name}", title, result.lead(run), links)
     return _page(f"{title} – dsgnar", head, body, [*shown, *course])
 
 
@@ -63,14 +56,14 @@ def several(recorded: Sequence[Recorded]) -> str:
     labelled = labels(recorded)
     problems = list(dict.fromkeys(run.title for run in recorded))
     overlaid, shown = charts.overlaid(labelled), _error_maps(labelled)
-    course = (sections.tools(labelled), sections.figures(overlaid))
+    course = (sections.tools(labelled), markup.figures(overlaid))
     without = [f"{label}: {run.missing}" for label, run in labelled.items() if run.missing]
     body = [
-        sections.section("result", "Results", sections.comparison(labelled)),
-        sections.section("course", "Course of the runs", _note("; ".join(without)), *course),
-        sections.section("solution", "Errors on one scale", sections.figures(shown, "wide")) if shown else "",
-        sections.section("configuration", "Differences in configuration", sections.differences(labelled)),
-        sections.section("files", "Files", sections.downloads(labelled)),
+        markup.section("result", "Results", sections.comparison(labelled)),
+        markup.section("course", "Course of the runs", _note("; ".join(without)), *course),
+        markup.section("solution", "Errors on one scale", markup.figures(shown, "wide")) if shown else "",
+        markup.section("configuration", "Differences in configuration", sections.differences(labelled)),
+        markup.section("files", "Files", sections.downloads(labelled)),
     ]  # fmt: skip
     links = {
         "result": "Results",
@@ -81,8 +74,8 @@ def several(recorded: Sequence[Recorded]) -> str:
     }
     if not shown:
         del links["solution"]
-    head = sections.header(
-        f"dsgnar, {len(recorded)} runs", "Comparison: " + ", ".join(problems), sections.lead_of_several(labelled), links
+    head = markup.header(
+        f"dsgnar, {len(recorded)} runs", "Comparison: " + ", ".join(problems), result.lead_of_several(labelled), links
     )
     return _page("Comparison – dsgnar", head, body, [*overlaid, *shown])
 
@@ -99,7 +92,10 @@ def evaluated(run: Recorded) -> tuple[Statement | None, Quality | None, str]:
     statement = None
     try:
         statement = runs.recall(run.directory)
-        return statement, Quality(runs.load(run.directory), statement.reference()), ""
+        solution = runs.load(run.directory)
+        if not np.isfinite(solution.thetas).all():
+            raise ValueError("its parameters are not finite")
+        return statement, Quality(solution, statement.reference()), ""
     except (ValueError, KeyError, TypeError, OSError) as error:  # what other versions wrote, too
         return statement, None, f"The solution cannot be drawn: {error}"
 
@@ -125,16 +121,16 @@ def _error_maps(labelled: Mapping[str, Recorded]) -> list[Chart]:
 
 
 def _note(text: str) -> str:
-    return sections.paragraph(sections.escape(text), "note")
+    return markup.paragraph(markup.escape(text), "note")
 
 
 def _page(title: str, head: str, body: Sequence[str], drawn: Sequence[Chart]) -> str:
-    data = [asdict(chart) | {"id": sections.identifier(chart)} for chart in drawn]
+    data = [asdict(chart) | {"id": markup.identifier(chart)} for chart in drawn]
     from plotly.offline import get_plotlyjs  # slow, and of no use to the other commands
 
     here = files("dsgnar.report")
     return Template((here / "page.html").read_text()).substitute(
-        title=sections.escape(title),
+        title=markup.escape(title),
         version=dsgnar.__version__,
         style=(here / "style.css").read_text(),
         body=f'{head}\n<main id="content">\n' + "\n".join(body) + f"\n</main>\n{_footer()}",
