@@ -1,5 +1,6 @@
 """Solution pages for every kind of problem, and pictures of the method: what is drawn is what was computed."""
 
+import dataclasses
 import functools
 import io
 
@@ -14,6 +15,7 @@ import dsgnar as ds
 from dsgnar import figures, runs
 from dsgnar.cli import app
 from dsgnar.figures.planes import Quality, planes
+from dsgnar.radius import Probes
 from dsgnar.reference import Reference, interior_grid
 from dsgnar.statement import from_suite
 from small import invented, problem
@@ -229,24 +231,20 @@ def test_the_probe_curve_shows_the_next_step(run):
     lams = below.lines[0].get_ydata()
     assert np.all(np.diff(lams) <= 0)  # a longer step is less damped
     search = next(line for line in above.lines if line.get_label() == "bracketing search")
-    curve = np.interp(np.log(search.get_xdata()), np.log(probes.get_xdata()), probes.get_ydata())
-    inside = (search.get_xdata() > probes.get_xdata()[0]) & (search.get_xdata() < probes.get_xdata()[-1])
-    np.testing.assert_allclose(search.get_ydata()[inside], curve[inside], atol=0.05)  # one and the same curve
-    assert len(search.get_xdata()) == step.evaluations - (run.state.mean_squares is None)
+    np.testing.assert_array_equal(search.get_ydata(), [p.ratio for p in step.found.probes])
+    paper = dataclasses.replace(run.optimiser, search=Probes())
+    _, as_in_the_paper = paper.iterate(run.state, run.active(), run.schedule.target(run.plan))
+    np.testing.assert_array_equal(probes.get_ydata(), [p.ratio for p in as_in_the_paper.found.probes[:24]])
     figure.savefig(io.BytesIO(), dpi=30)
 
 
 def test_the_full_jacobian_is_drawn_beside_its_sketch(run):
     figure = figures.jacobians(run)
     full, sketched = (np.asarray(a.images[0].get_array()) for a in figure.axes[:2])
-    theta, flat = jnp.asarray(run.state.theta), run.active().flat
-    blocks = []
-    for name, x, w in zip(run.problem.conditions, flat, run.state.weights, strict=True):
-        rows = jax.jacobian(lambda th, name=name, x=x: jax.vmap(lambda p: run.residuals.at_point(name, th, p))(x))(
-            theta
-        )
-        blocks.append(np.sqrt(w / len(x)) * np.asarray(rows))
-    expected = np.abs(np.concatenate(blocks))
+    points, theta, weight = run.active().flat, jnp.asarray(run.state.theta), run.state.weights[1]
+    assert full.shape == (len(points[0]) + len(points[1]), theta.size)
+    rows = jax.vmap(jax.grad(lambda th, p: run.residuals.at_point("start", th, p)), (None, 0))(theta, points[1])
+    expected, full = np.sqrt(weight / len(points[1])) * np.abs(np.asarray(rows)), full[len(points[0]) :]
     shown = expected > 1e-3 * expected.max()
     np.testing.assert_allclose(full[shown], expected[shown], rtol=1e-3)
     assert sketched.shape[0] == run.settings.sketch
@@ -262,8 +260,6 @@ def test_plot_draws_a_run_directory_again(tmp_path):
     result = CliRunner().invoke(app, ["plot", str(directory), "--format", "pdf"])
     assert result.exit_code == 0, result.output
     assert (directory / "figure.pdf").read_bytes().startswith(b"%PDF")
-    assert CliRunner().invoke(app, ["plot", str(directory)]).exit_code == 0
-    assert (directory / "figure.png").stat().st_size > 10_000
 
 
 def test_plot_says_what_is_wrong(tmp_path):
