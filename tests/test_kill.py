@@ -6,6 +6,7 @@ about a second, so that there can be many.
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sys
 import time
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 
 from dsgnar import checkpoints, configuration, runs
+from dsgnar.keeper import RunDirectory
 from test_checkpoints import account
 
 FILE = """
@@ -152,11 +154,15 @@ def test_a_signal_to_end_is_obeyed_and_the_run_can_go_on(start, whole, tmp_path)
 
 
 def test_two_processes_do_not_share_a_directory(start, whole, tmp_path, capfd):
-    _, _, file = whole
-    first = start("solve", file, "--out", tmp_path, "--quiet")
-    started(tmp_path, first)
-    second = start("resume", tmp_path, "--quiet")
+    expected, _, _ = whole
+    shutil.copytree(expected, tmp_path / "run")
+    holder = RunDirectory(tmp_path / "run")
+    holder.hold()
+    second = start("resume", tmp_path / "run", "--quiet")
     second.join()
-    first.join()
-    assert (first.exitcode, second.exitcode) == (3, 1)
-    assert f"in use by another run (process {first.pid})" in capfd.readouterr().err
+    assert second.exitcode == 1
+    assert f"in use by another run (process {os.getpid()})" in " ".join(capfd.readouterr().err.split())
+    holder.release()
+    third = start("resume", tmp_path / "run", "--quiet")
+    third.join()
+    assert third.exitcode == 3 and "has ended" in capfd.readouterr().err

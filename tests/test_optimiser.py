@@ -104,7 +104,7 @@ def test_a_start_without_numbers_names_the_condition():
 
 def test_a_failed_factorisation_shrinks_the_radius_and_is_noted():
     class Broken:
-        def factorise(self, A, r):  # noqa: N803
+        def factorise(self, A, r, g=None):  # noqa: N803
             raise FactorisationError("did not converge")
 
     res, theta = residuals()
