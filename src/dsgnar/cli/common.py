@@ -47,6 +47,8 @@ def wrong_values() -> Iterator[None]:
     """Errors in what the person gave end the program as a wrong call."""
     try:
         yield
+    except RunError:  # not a wrong value, although a ValueError: `explained` tells those apart
+        raise
     except (TypeError, ValueError) as error:
         usage(error)
 

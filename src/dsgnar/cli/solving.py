@@ -76,7 +76,7 @@ def solve(
         every=checkpoint_every, force=force, warn=say,
     )  # fmt: skip
     observers = (kept,) if quiet else (kept, Progress(err, statement.title))
-    with wrong_values(), explained():
+    with explained(), wrong_values():
         run = Run(statement.problem, statement.network, settings, statement.reference(), observers)
     with explained(kept.path, "; --out chooses another directory"):
         solution = run.run()
@@ -101,7 +101,7 @@ def resume(
     given = dict(max_iterations=max_iterations, max_seconds=max_seconds)
     limits: Any = {name: value for name, value in given.items() if value is not None}
     kept, progress = RunDirectory(directory, every=checkpoint_every, warn=say), Progress(err)
-    with wrong_values(), explained():
+    with explained(), wrong_values():
         run = keeper.restored(kept, observers=() if quiet else (progress,), **limits)
     assert kept.statement is not None
     progress.title = kept.statement.title
