@@ -58,13 +58,13 @@ def terminal(run: Path) -> None:
         settings=solution.outcome.settings,
         **{name: getattr(solution, name) for name in ("problem", "march", "residuals", "architecture")},
     )
-    console = Console(record=True, width=88, file=io.StringIO(), force_terminal=True)
+    console = Console(record=True, width=70, file=io.StringIO(), force_terminal=True)
     console.print(progress.view())
     drawing = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title="dsgnar solve burgers"), flags=re.S)
     with tempfile.TemporaryDirectory() as folder:
         html = Path(folder) / "terminal.html"
         html.write_text(f'<html data-drawn><meta charset="utf-8"><body style="margin: 0">{drawing}</body></html>')
-        photograph(html, HERE / "terminal.png", 1100, 395)
+        photograph(html, HERE / "terminal.png", 880, 395)
 
 
 def solution_page(run: Path) -> None:
