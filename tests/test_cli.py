@@ -27,6 +27,11 @@ def run(*args: str):
     return CliRunner().invoke(app, list(args))
 
 
+def no_figure(solution, reference, path, title=""):
+    """In the place of a figure, which takes longer than a short run."""
+    path.write_bytes(b"")
+
+
 def test_list():
     assert all(name in run("list").output for name in SUITE)
     rows = json.loads(run("list", "--json").output)
@@ -49,7 +54,7 @@ def test_solve_writes_a_run_directory_and_says_that_it_stopped_early(tmp_path):
 
 
 def test_quiet_is_quiet(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "save", lambda *args, **kwargs: None)
+    monkeypatch.setattr(figures, "save", no_figure)
     args = ("--max-iterations", "1", "--points", "512", "--sketch", "100", "--out", str(tmp_path), "--quiet")
     assert run("solve", "burgers", *args).output == ""
 
@@ -83,9 +88,9 @@ def test_wrong_calls_exit_with_2_and_say_why(args, message, tmp_path, monkeypatc
 
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
-    """The example of `dsgnar init`, in an empty directory; without figures, which take longer than a short run."""
+    """The example of `dsgnar init`, in an empty directory."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(figures, "save", lambda *args, **kwargs: None)
+    monkeypatch.setattr(figures, "save", no_figure)
     result = run("init", "mine.py")
     assert result.exit_code == 0 and "dsgnar solve mine.py" in result.output
     return tmp_path / "mine.py"
@@ -174,6 +179,19 @@ def test_a_disk_that_fills_up_keeps_the_last_checkpoint(mine, monkeypatch):
     assert "No space left on device" in result.output and "dsgnar resume run" in result.output
     assert run("resume", "run").exit_code == 3
     assert json.loads(Path("run/result.json").read_text())["iterations"] == 4
+
+
+def test_a_disk_that_fills_up_at_the_figure(mine, monkeypatch):
+    def full(solution, reference, path, title=""):
+        path.write_bytes(b"half a figure")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(figures, "save", full)
+        result = run("solve", "mine.py", *SHORT, "--out", "run")
+    assert result.exit_code == 1 and "figure.png could not be written" in result.output
+    assert not list(Path("run").glob("figure*")) and Path("run/result.json").exists()
+    assert run("resume", "run").exit_code == 3 and Path("run/figure.png").exists()
 
 
 def test_too_many_points_for_the_memory(mine):

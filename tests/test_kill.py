@@ -41,7 +41,7 @@ def command(messages: str, *args: str) -> None:
     from dsgnar import figures
     from dsgnar.cli import main
 
-    figures.save = lambda *args, **kwargs: None
+    figures.save = lambda solution, reference, path, title="": path.write_bytes(b"")
     sys.stderr = open(messages, "w")  # noqa: SIM115 - until the process ends
     sys.argv = ["dsgnar", *args]
     main()

@@ -123,16 +123,28 @@ def _end(solution: Solution, run: Run, kept: RunDirectory, quiet: bool) -> None:
     outcome = solution.outcome
     assert outcome is not None and kept.statement is not None
     if kept.failure is None:
-        with explained():
-            figures.save(solution, run.reference, kept.path / "figure.png", title=kept.statement.title)
+        _draw(solution, run, kept)
     if not quiet:
         out.print(solution.summary(), markup=False)
         if kept.failure is None:
             out.print(f"written to {kept.path}/ (result.json, history.csv, figure.png){_more(outcome.stop, kept.path)}")
     if kept.failure is not None:
-        say(f"make room and write it again from the last checkpoint: dsgnar resume {kept.path}")
+        say(f"make room and write again from the last checkpoint: dsgnar resume {kept.path}")
         raise typer.Exit(FAILED)
     raise typer.Exit(CONVERGED if outcome.stop.converged else NOT_CONVERGED)
+
+
+def _draw(solution: Solution, run: Run, kept: RunDirectory) -> None:
+    """figure.png, whole or not at all."""
+    assert kept.statement is not None
+    partial = kept.path / "figure.partial.png"
+    try:
+        figures.save(solution, run.reference, partial, title=kept.statement.title)
+        partial.replace(kept.path / "figure.png")
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        kept.failure = error
+        say(f"figure.png could not be written to {kept.path}: {error.strerror or error}")
 
 
 @app.command()
