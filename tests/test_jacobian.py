@@ -8,11 +8,11 @@ import pytest
 from dsgnar import jacobian as module
 from dsgnar.jacobian import Jacobian
 from dsgnar.sampling import generator
-from dsgnar.sketch import SRCT, AllColumns, AllRows, Buckets, CountSketch, dense
+from dsgnar.sketch import SRCT, AllColumns, AllRows, Buckets, CountSketch, Groups, dense
 from small import WEIGHTS, points, residuals, weighted
 
 
-@pytest.mark.parametrize("columns", [AllColumns(), SRCT(9)], ids=repr)
+@pytest.mark.parametrize("columns", [AllColumns(), SRCT(9), Groups(9)], ids=repr)
 @pytest.mark.parametrize("rows", [Buckets(12), CountSketch(12, 4), AllRows(), Buckets(50), Buckets(12, 3)], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sketch_of_the_full_jacobian(rows, columns, dtype, monkeypatch):
@@ -46,3 +46,16 @@ def test_not_a_number_in_padding_does_no_harm():
     sketched = Jacobian(res, Buckets(12), AllColumns())(theta, device, WEIGHTS, generator(5))
     assert np.isfinite(sketched.jacobian).all()
     assert (np.abs(sketched.jacobian).sum(axis=1) > 0).sum() <= 8
+
+
+def test_a_resized_sketch_is_that_of_its_own_size():
+    res, theta = residuals()
+    device = tuple(jnp.asarray(x) for x in points().values())
+    first = Jacobian(res, Buckets(12), Groups(9))
+    second = first.resized(Buckets(20), AllColumns())
+    small, large, own = (
+        j(theta, device, WEIGHTS, generator(5)) for j in (first, second, Jacobian(res, Buckets(20), AllColumns()))
+    )
+    assert small.jacobian.shape == (12, 9)
+    np.testing.assert_array_equal(large.jacobian, own.jacobian)
+    assert second._buckets is first._buckets  # compiled once

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import small
+from dsgnar import streams
 from dsgnar.constraints import Hard
 from dsgnar.domain import Box, Initial
 from dsgnar.networks import MLP, Inputs, cast, count_parameters
@@ -192,6 +193,23 @@ def test_a_million_points_fit_into_little_memory():
 def test_the_gradient_of_the_loss():
     res, theta = small.residuals()
     sets = small.points()
-    g = res.gradient(theta, jnp.asarray(small.WEIGHTS), res.device_points(sets, np.float64))
+    g = res.gradient(theta, np.asarray(small.WEIGHTS), res.device_points(sets, np.float64))
     expected = jax.grad(lambda t: 0.5 * jnp.sum(small.weighted(res, t, sets) ** 2))(theta)
     np.testing.assert_allclose(g, expected, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("shares", [1, 3, 100])
+def test_shares_change_nothing(shares, monkeypatch):
+    """100: more than there are points, so that some shares are empty."""
+    res, theta = small.residuals()
+    sets, step = small.points(), 1e-3 * jnp.ones_like(theta)
+    monkeypatch.setattr(streams, "count", lambda: shares)
+    batched = replace(res, batch=4).device_points(sets, np.float64)
+    assert len(batched.shares) == shares
+    by_hand = [np.mean(res.vector(name, theta + step, x) ** 2) for name, x in sets.items()]
+    np.testing.assert_allclose(res.trial(theta, step, batched), by_hand, rtol=1e-13)
+    np.testing.assert_array_equal(res.trial(theta, step, batched), res.kernel(theta + step, batched))
+    expected = jax.grad(lambda t: 0.5 * jnp.sum(small.weighted(res, t, sets) ** 2))(theta)
+    np.testing.assert_allclose(
+        res.gradient(theta, np.asarray(small.WEIGHTS), batched), expected, rtol=1e-11, atol=1e-13
+    )

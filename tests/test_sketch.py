@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dsgnar.sampling import generator
-from dsgnar.sketch import SRCT, AllColumns, AllRows, Buckets, CountSketch, dense
+from dsgnar.sketch import SRCT, AllColumns, AllRows, Buckets, CountSketch, Groups, dense
 
 COUNTS = (23, 7)
 
@@ -45,7 +45,7 @@ def test_small_conditions_do_not_always_fill_the_same_buckets():
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("sketch", [SRCT(12), AllColumns()], ids=repr)
+@pytest.mark.parametrize("sketch", [SRCT(12), Groups(12), Groups(37), AllColumns()], ids=repr)
 def test_lifting_is_the_adjoint_of_compressing_and_keeps_lengths(sketch, dtype):
     d = 37
     operator = sketch.draw(generator(3), d)
@@ -60,13 +60,22 @@ def test_lifting_is_the_adjoint_of_compressing_and_keeps_lengths(sketch, dtype):
     assert jnp.linalg.norm(lifted) == pytest.approx(float(jnp.linalg.norm(y)), rel=tolerance)
 
 
-def test_srct_keeps_lengths_in_expectation():
-    d, size = 37, 12
+@pytest.mark.parametrize("sketch", [SRCT(12), Groups(12)], ids=repr)
+def test_column_sketches_keep_lengths_in_expectation(sketch):
+    d = 37
     x = jax.random.normal(jax.random.key(0), (d,))
-    kept = [jnp.sum(SRCT(size).apply(SRCT(size).draw(generator(k), d), x) ** 2) for k in range(600)]
-    assert np.mean(kept) == pytest.approx(size / d * float(jnp.sum(x**2)), rel=0.05)
+    kept = [jnp.sum(sketch.apply(sketch.draw(generator(k), d), x) ** 2) for k in range(600)]
+    assert np.mean(kept) == pytest.approx(sketch.size / d * float(jnp.sum(x**2)), rel=0.05)
 
 
-def test_a_sketch_wider_than_the_parameters_is_refused():
+def test_groups_share_out_all_parameters_evenly():
+    member, weight = Groups(12).draw(generator(0), 37)
+    assert sorted(member[weight != 0]) == list(range(37))
+    assert set(np.count_nonzero(weight, axis=0)) == {3, 4}
+    assert {*np.sign(weight[weight != 0])} == {-1, 1}
+
+
+@pytest.mark.parametrize("sketch", [SRCT(12), Groups(12)], ids=repr)
+def test_a_sketch_wider_than_the_parameters_is_refused(sketch):
     with pytest.raises(ValueError, match="12 columns.*only 5 parameters"):
-        SRCT(12).draw(generator(0), 5)
+        sketch.draw(generator(0), 5)

@@ -172,3 +172,15 @@ def test_the_sketch_can_grow_when_stage_two_begins():
     assert run._optimiser().jacobian.rows.size == 40
     with pytest.raises(ValueError, match="the sketch .100000. must not exceed"):
         ds.solve(problem(), sketch=20, late_sketch=100_000, **SMALL)
+    with pytest.raises(ValueError, match="method 'paper' has no late_sketch"):
+        ds.Settings(method="paper", late_sketch=40)
+
+
+@pytest.mark.parametrize(
+    "options, columns",
+    [({"precision": "single"}, (None, None)), ({"precision": "double"}, (20, None)), ({"columns": 30}, (30, None))],
+    ids=str,
+)
+def test_parameters_are_grouped_in_stage_one_only(options, columns):
+    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(sketch=20, **options))
+    assert tuple(getattr(o.jacobian.columns, "size", None) for o in (run.optimiser, run.late)) == columns

@@ -21,6 +21,7 @@ class Settings:
     method: MethodName = "fast"
     seed: int = 0
     sketch: int | None = None  # s; None: SKETCH_SHARE of the number of parameters
+    columns: int | None = None  # of the sketch; with `fast` in stage 1 only. None: s, but all for `fast` in single
     late_sketch: int | None = None  # rows from stage 2 on; None: the same. Beyond the paper
     points: int | None = None  # interior points of each condition; other conditions get half (section 4.2)
     max_points: int | None = None  # up to which points are added when held-out residuals ask for it
@@ -40,7 +41,7 @@ class Settings:
     def __post_init__(self):
         dtype_of(self.precision)
         _check(self.method in ("fast", "paper"), f"method must be 'fast' or 'paper', not {self.method!r}")
-        for name in ("sketch", "late_sketch", "points", "max_points", "window", "max_iterations"):
+        for name in ("sketch", "columns", "late_sketch", "points", "max_points", "window", "max_iterations"):
             value = getattr(self, name)
             _check(
                 value is None or (isinstance(value, int) and value > 0), f"{name} must be a positive integer: {value!r}"
@@ -55,6 +56,8 @@ class Settings:
         _check(
             0 <= self.adaptive < 1, f"adaptive must be a share from 0 up to (not including) 1, not {self.adaptive!r}"
         )
+        for name in ("adaptive", "late_sketch"):
+            _check(self.method == "fast" or not getattr(self, name), f"method 'paper' has no {name}; leave it out")
         if self.targets is not None:
             object.__setattr__(self, "targets", tuple(self.targets))
             _check(
@@ -69,9 +72,12 @@ class Settings:
         filled = {name: value for name, value in chosen.items() if getattr(self, name) is None}
         resolved = dataclasses.replace(self, **filled)
         assert resolved.sketch is not None and resolved.points is not None
-        for rows in (resolved.sketch, resolved.late_sketch or 0):
-            if rows > parameters:
-                raise ValueError(f"the sketch ({rows}) must not exceed the number of parameters ({parameters})")
+        if resolved.columns is None:
+            grouped = resolved.method == "paper" or resolved.precision == "double"
+            resolved = dataclasses.replace(resolved, columns=resolved.sketch if grouped else parameters)
+        for size in (resolved.sketch, resolved.columns, resolved.late_sketch or 0):
+            if size is not None and size > parameters:
+                raise ValueError(f"the sketch ({size}) must not exceed the number of parameters ({parameters})")
         if resolved.max_points is not None and resolved.max_points < resolved.points:
             resolved = dataclasses.replace(resolved, max_points=resolved.points)
         return resolved
@@ -91,10 +97,10 @@ DEFAULTS: dict[tuple[str, str], dict[str, Any]] = {
         points=2**15, max_points=2**15, targets=(0.075, 0.5), wait=80, window=30, minimum_radius=1e-7
     ),
     ("fast", "single"): dict(
-        points=2**13, max_points=2**15, targets=(0.2, 0.5), wait=40, window=15, minimum_radius=1e-4
+        points=2**13, max_points=2**15, targets=(0.2, 0.8), wait=40, window=15, minimum_radius=1e-4
     ),
     ("fast", "double"): dict(
-        points=2**13, max_points=2**16, targets=(0.1, 0.5), wait=60, window=30, minimum_radius=1e-8, single_above=1e-8
+        points=2**13, max_points=2**16, targets=(0.1, 0.8), wait=60, window=30, minimum_radius=1e-8, single_above=1e-8
     ),
 }
 

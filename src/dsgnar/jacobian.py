@@ -14,35 +14,21 @@ The two sketches commute, so their order is a matter of cost:
 Both work through chunks of bounded size: memory grows neither with the number of points nor with points times parameters.
 """
 
-import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar import streams
 from dsgnar.residuals import Residuals
 from dsgnar.sketch import ColumnSketch, RowSketch, Table
 
 # Points per chunk. For buckets the intermediate values of a chunk stay in a CPU's cache; rows of J are larger.
 CHUNK = 768
 ROW_BATCH = 4096  # b of Algorithm 2
-MAX_STREAMS = 8  # more cores than this have more to do in the factorisation
-
-
-def _streams(buckets: int) -> int:
-    if jax.default_backend() != "cpu":
-        return 1
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, MAX_STREAMS, buckets)
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MAX_STREAMS, thread_name_prefix="dsgnar")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +64,23 @@ class Jacobian:
         lift = partial(self._lift, column, parameters=theta.size)
         return Sketched(jacobian, residual, lift, partial(self._compress, column))
 
+    def resized(self, rows: RowSketch, columns: ColumnSketch) -> "Jacobian":
+        """Another sketch of the same Jacobian, which shares what is compiled."""
+        other = replace(self, rows=rows, columns=columns)
+        other.__dict__["_buckets"] = self._buckets
+        return other
+
     def _in_streams(self, theta: jax.Array, points: tuple, drawn: tuple[Table, ...], alpha: tuple, column: tuple):
-        """Buckets in equal shares, one for each core of a CPU: a compiled loop over small products occupies one core."""
-        streams = _streams(drawn[0].index.shape[0])
-        cuts = np.array_split(np.arange(drawn[0].index.shape[0]), streams)
+        """Buckets in equal shares, side by side."""
+        size = drawn[0].index.shape[0]
+        cuts = np.array_split(np.arange(size), min(streams.count(), size))
         shares = [tuple((t.index[cut], t.sign[cut]) for t in drawn) for cut in cuts]
-        if streams == 1:
-            return self._buckets(theta, points, shares[0], alpha, column)
 
         def work(tables):
-            with jax.enable_x64(True):  # the flag belongs to a thread
-                return jax.block_until_ready(self._buckets(theta, points, tables, alpha, column))
+            rows, residual = self._buckets(theta, points, tables, alpha)
+            return self._compress(column, rows), residual
 
-        done = list(_pool().map(work, shares))
-        return tuple(jnp.concatenate(part) for part in zip(*done, strict=True))
+        return tuple(jnp.concatenate(part) for part in zip(*streams.each(work, shares), strict=True))
 
     @cached_property
     def _lift(self) -> Callable:
@@ -112,7 +101,7 @@ class Jacobian:
     @cached_property
     def _buckets(self) -> Callable:
         @jax.jit
-        def build(theta, points, tables, alpha, column):
+        def build(theta, points, tables, alpha):
             size = tables[0][0].shape[0]
             depth = sum(index.shape[1] for index, _ in tables)
             width = max(1, min(size, round(CHUNK / depth)))
@@ -125,10 +114,9 @@ class Jacobian:
                 xs = tuple(p[index] for p, (index, _) in zip(points, chunk, strict=True))
                 signs = tuple(sign for _, sign in chunk)
                 gradient = jax.vmap(jax.value_and_grad(self._signed_sum), in_axes=(None, 0, 0, None))
-                residual, rows = gradient(theta, xs, signs, alpha)
-                return self.columns.apply(column, rows), residual
+                return gradient(theta, xs, signs, alpha)
 
-            rows, residual = jax.lax.map(one, jax.tree.map(cut, tables))
+            residual, rows = jax.lax.map(one, jax.tree.map(cut, tables))
             return rows.reshape(chunks * width, -1)[:size], residual.reshape(-1)[:size]
 
         return build

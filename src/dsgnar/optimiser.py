@@ -20,9 +20,9 @@ import numpy as np
 from dsgnar.factorise import Factorisation
 from dsgnar.jacobian import Jacobian
 from dsgnar.radius import Found, Probe, Search
-from dsgnar.residuals import PointSets, Residuals, weighted_loss
+from dsgnar.residuals import Batched, PointSets, Residuals, weighted_loss
 from dsgnar.sampling import generator
-from dsgnar.subproblem import FactorisationError, Subproblem
+from dsgnar.subproblem import RADIUS_TOLERANCE, FactorisationError, Subproblem
 from dsgnar.weights import Reweighting
 
 
@@ -30,7 +30,7 @@ from dsgnar.weights import Reweighting
 class Active:
     """The points in force, on the device: in batches for the loss, flat for the sketch."""
 
-    batched: tuple
+    batched: Batched
     flat: tuple
     counts: tuple[int, ...]
 
@@ -83,6 +83,7 @@ class Optimiser:
     reweighting: Reweighting
     seed: int
     shrink: float = 1 / 3  # of the radius on rejection (Algorithm 1)
+    slack: float = RADIUS_TOLERANCE  # by which the length of a step may miss, relatively, the radius that was asked for
     overshoot: float | None = None  # reject a ratio above target + this, and widen (section 3.5)
 
     def iterate(self, state: State, points: Active, target: float, exact: bool = False) -> tuple[State, Step]:
@@ -91,7 +92,7 @@ class Optimiser:
         mean_squares = state.mean_squares
         evaluations = 0
         if mean_squares is None:
-            mean_squares, evaluations = np.asarray(self.residuals.kernel(theta, points.batched)), 1
+            mean_squares, evaluations = self.residuals.kernel(theta, points.batched), 1
         loss = weighted_loss(mean_squares, state.weights)
         if not math.isfinite(loss):
             raise FloatingPointError(self._not_finite(mean_squares))
@@ -116,7 +117,7 @@ class Optimiser:
         sketched = self.jacobian(theta, points.flat, state.weights, rng)
         gradient = None
         if exact:
-            gradient = sketched.compress(self.residuals.gradient(theta, jnp.asarray(state.weights), points.batched))
+            gradient = sketched.compress(self.residuals.gradient(theta, state.weights, points.batched))
         subproblem = self.factorisation.factorise(sketched.jacobian, sketched.residual, gradient)
 
         def evaluate(radius: float) -> Probe:
@@ -125,12 +126,20 @@ class Optimiser:
         return self.search(evaluate, state.radius, target)
 
     def _probe(self, subproblem: Subproblem, lift, theta, points: Active, state: State, loss: float, radius) -> Probe:
-        trial = subproblem.solve_radius(radius, state.lam)
+        trial = subproblem.solve_radius(radius, state.lam, self.slack)
         step = lift(jnp.asarray(subproblem.step(trial.lam)))
-        mean_squares = np.asarray(self.residuals.trial(theta, step, points.batched))
+        mean_squares = self.residuals.trial(theta, step, points.batched)
         new = weighted_loss(mean_squares, state.weights)
         ratio = (loss - new) / trial.decrease if trial.decrease > 0 else math.nan
-        return Probe(trial.norm, trial.lam, ratio, new, mean_squares, step, limit=trial.norm < radius * (1 - 1e-6))
+        return Probe(
+            trial.norm,
+            trial.lam,
+            ratio,
+            new,
+            mean_squares,
+            step,
+            limit=trial.norm < radius * (1 - max(self.slack, 1e-6)),
+        )
 
     def _accepted(self, state: State, theta, best: Probe) -> State:
         return State(

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar import streams
 from dsgnar.fields import Mode, supports_taylor
 from dsgnar.networks import check_network
 from dsgnar.parameters import Parameters
@@ -26,6 +27,14 @@ from dsgnar.problem import Problem
 BATCH = 2048
 
 PointSets = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Batched:
+    """Points on the device, in shares of equal shapes that are worked through side by side."""
+
+    shares: tuple  # for each share and condition: batches (k, b, d), and how many points of each batch are real (k,)
+    counts: np.ndarray  # points of each condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,53 +71,62 @@ class Residuals:
     @x64
     def vector(self, name: str, theta: jax.Array, points: np.ndarray) -> np.ndarray:
         """The residuals of one condition at points (n, d)."""
-        batches, count = self._batched(name, points, theta.dtype)
-        return np.asarray(self._vectors[name](theta, batches)).reshape(-1)[:count]
+        ((batches, _),) = self._shares(name, points, theta.dtype, 1)
+        return np.asarray(self._vectors[name](theta, batches)).reshape(-1)[: len(points)]
 
     @x64
     def mean_squares(self, theta: jax.Array, points: PointSets) -> np.ndarray:
         """The mean square of every condition, in the order of the conditions, as float64."""
-        return np.asarray(self.kernel(theta, self.device_points(points, theta.dtype)))
+        return self.kernel(theta, self.device_points(points, theta.dtype))
 
     def loss(self, theta: jax.Array, points: PointSets, weights: Sequence[float]) -> float:
         """The weighted loss."""
         return weighted_loss(self.mean_squares(theta, points), np.asarray(weights))
 
-    def device_points(self, points: PointSets, dtype) -> tuple:
-        """Points as the kernel wants them: for each condition batches (k, b, d) and how many are real."""
-        return tuple(self._batched(name, points[name], dtype) for name in self.problem.conditions)
+    def device_points(self, points: PointSets, dtype) -> Batched:
+        """Points as the kernels want them."""
+        parts = [self._shares(name, points[name], dtype, streams.count()) for name in self.problem.conditions]
+        counts = np.array([len(points[name]) for name in self.problem.conditions])
+        return Batched(tuple(zip(*parts, strict=True)), counts)
+
+    def kernel(self, theta: jax.Array, batched: Batched) -> np.ndarray:
+        """Mean squares at `theta`."""
+        return _means(streams.each(lambda share: self._sums(theta, share), batched.shares), batched)
+
+    def trial(self, theta: jax.Array, p: jax.Array, batched: Batched) -> np.ndarray:
+        """Mean squares at `theta + p`."""
+        return _means(streams.each(lambda share: self._sums_after(theta, p, share), batched.shares), batched)
+
+    def gradient(self, theta: jax.Array, weights: np.ndarray, batched: Batched) -> jax.Array:
+        """The gradient of the weighted loss."""
+        scales = jnp.asarray(weights / batched.counts)
+        return sum(streams.each(lambda share: self._slope(theta, scales, share), batched.shares))
 
     @cached_property
-    def kernel(self) -> Callable:
-        """Compiled: mean squares from `theta` and batched points."""
-        return jax.jit(self._mean_squares)
+    def _sums(self) -> Callable:
+        """Compiled: sums of squares, by condition and batch, of one share of the points."""
+        return jax.jit(self._squares)
 
     @cached_property
-    def trial(self) -> Callable:
-        """Compiled: mean squares at `theta + p`."""
-        return jax.jit(lambda theta, p, batched: self._mean_squares(theta + p, batched))
+    def _sums_after(self) -> Callable:
+        return jax.jit(lambda theta, p, share: self._squares(theta + p, share))
 
     @cached_property
-    def gradient(self) -> Callable:
-        """Compiled: the gradient of the weighted loss from `theta`, weights and batched points."""
-
-        def loss(theta, weights, batched):
-            return 0.5 * jnp.dot(weights, self._mean_squares(theta, batched))
+    def _slope(self) -> Callable:
+        def loss(theta, scales, share):
+            return 0.5 * jnp.dot(scales, jnp.stack([jnp.sum(part) for part in self._squares(theta, share)]))
 
         return jax.jit(jax.grad(loss))
 
-    def _mean_squares(self, theta: jax.Array, batched: tuple) -> jax.Array:
-        sums = []
-        for name, (batches, count) in zip(self.problem.conditions, batched, strict=True):
-            total = partial(self._batch_sum, name, theta, count)
-            starts = jnp.arange(batches.shape[0]) * batches.shape[1]
-            sums.append(jnp.sum(jax.lax.map(lambda args, f=total: f(*args), (batches, starts))) / count)
-        return jnp.stack(sums)
+    def _squares(self, theta: jax.Array, share: tuple) -> tuple:
+        return tuple(
+            jax.lax.map(lambda batch, name=name: self._batch_sum(name, theta, *batch), part)
+            for name, part in zip(self.problem.conditions, share, strict=True)
+        )
 
-    def _batch_sum(self, name: str, theta: jax.Array, count, batch: jax.Array, start: jax.Array) -> jax.Array:
+    def _batch_sum(self, name: str, theta: jax.Array, batch: jax.Array, real: jax.Array) -> jax.Array:
         values = jax.vmap(partial(self.at_point, name, theta))(batch)
-        real = start + jnp.arange(batch.shape[0]) < count
-        return jnp.sum(jnp.where(real, values.astype(jnp.float64) ** 2, 0.0))
+        return jnp.sum(jnp.where(jnp.arange(batch.shape[0]) < real, values.astype(jnp.float64) ** 2, 0.0))
 
     @cached_property
     def _vectors(self) -> dict[str, Callable]:
@@ -119,14 +137,22 @@ class Residuals:
 
         return {name: jax.jit(partial(vector, name)) for name in self.problem.conditions}
 
-    def _batched(self, name: str, points: np.ndarray, dtype) -> tuple[jax.Array, int]:
-        count = len(points)
+    def _shares(self, name: str, points: np.ndarray, dtype, shares: int) -> list[tuple[jax.Array, jax.Array]]:
+        """Points of one condition in equal shares of equal batches; what is missing at the end is not real."""
+        count, dimension = points.shape
         if not count:
             raise ValueError(f"condition {name!r} has no points to evaluate its residual at; give it at least one")
-        size = min(self.batch, count)
-        padding = -count % size
-        padded = np.concatenate([points, np.broadcast_to(points[:1], (padding, points.shape[1]))])
-        return jnp.asarray(padded.astype(dtype).reshape(-1, size, points.shape[1])), count
+        batches = shares * -(-count // (shares * self.batch))
+        size = -(-count // batches)
+        filled = np.broadcast_to(points[:1], (batches * size - count, dimension))
+        padded = np.concatenate([points, filled]).astype(dtype).reshape(shares, -1, size, dimension)
+        real = np.clip(count - size * np.arange(batches), 0, size).reshape(shares, -1)
+        return [(jnp.asarray(p), jnp.asarray(n)) for p, n in zip(padded, real, strict=True)]
+
+
+def _means(sums: list[tuple], batched: Batched) -> np.ndarray:
+    """Mean squares from sums by share, condition and batch; added in the order of the batches, whatever the shares."""
+    return np.array([np.concatenate(parts).sum() for parts in zip(*sums, strict=True)]) / batched.counts
 
 
 def weighted_loss(mean_squares: np.ndarray, weights: np.ndarray) -> float:

@@ -12,6 +12,8 @@ Rows. `C` (s x N) compresses residuals; it is never undone, so an isometry in ex
 Columns. `Omega S` (d x s) compresses parameters; the step is lifted back through it, so it has orthonormal columns.
 
     SRCT(s)             sign flips D, permutation P, orthonormal DCT-II F, restriction S to s random coordinates
+    Groups(s)           s random groups of parameters, equal in number up to one; those of a group move together, each up
+                        or down. Costs one pass over the rows, without a transform
     AllColumns()        the identity
 
 Operators are drawn afresh in every iteration from a stream of the run's seed, on the host, in the order of the
@@ -182,6 +184,32 @@ class SRCT:
         sign, order, keep = operator
         spread = idct(jnp.zeros(parameters, step.dtype).at[keep].set(step), norm="ortho")
         return jnp.zeros_like(spread).at[order].set(spread) * sign.astype(step.dtype)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Random groups of parameters with random signs, scaled to orthonormal columns."""
+
+    size: int
+
+    def draw(self, rng: np.random.Generator, parameters: int) -> tuple:
+        if self.size > parameters:
+            raise ValueError(f"the sketch has {self.size} columns, but there are only {parameters} parameters")
+        order = rng.permutation(parameters).astype(np.int32)
+        sign = 2.0 * rng.integers(0, 2, parameters) - 1
+        depth = -(-parameters // self.size)
+        member, weight = np.zeros(depth * self.size, np.int32), np.zeros(depth * self.size)
+        member[:parameters], weight[:parameters] = order, sign
+        weight = weight.reshape(depth, self.size)
+        return member.reshape(depth, self.size), weight / np.linalg.norm(weight, axis=0)
+
+    def apply(self, operator: tuple, rows: jax.Array) -> jax.Array:
+        parts = [rows[..., member] * weight.astype(rows.dtype) for member, weight in zip(*operator, strict=True)]
+        return sum(parts[1:], parts[0])
+
+    def lift(self, operator: tuple, step: jax.Array, parameters: int) -> jax.Array:
+        member, weight = operator
+        return jnp.zeros(parameters, step.dtype).at[member].add(weight.astype(step.dtype) * step)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from dsgnar.parameters import Parameters, neighbour
 from dsgnar.precision import DTYPES, x64
 from dsgnar.problem import Problem
 from dsgnar.reference import Reference
-from dsgnar.residuals import PointSets, Residuals, weighted_loss
+from dsgnar.residuals import Batched, PointSets, Residuals, weighted_loss
 from dsgnar.sampling import generator, held_out, prefer, sample
 from dsgnar.solution import Outcome, Record, Solution
 from dsgnar.stages import Plan, StopReason, schedule
@@ -129,11 +129,7 @@ class Run:
         self.finished: tuple[np.ndarray, ...] = ()  # parameters of the time intervals that are solved
         self.worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
         self.unfinished: StopReason | None = None  # why one of them was left before it had converged
-        self.optimiser: Optimiser = compose(self.settings, self.residuals)
-        self._late: Optimiser | None = None
-        if self.settings.late_sketch is not None:
-            later = dataclasses.replace(self.settings, sketch=self.settings.late_sketch)
-            self._late = compose(later, self.residuals)
+        self.optimiser, self.late = compose(self.settings, self.residuals)
         self.plan: Plan = self.schedule.start()
         self.state = self._first_state(np.asarray(theta))
         self.stop: StopReason | None = None
@@ -141,7 +137,7 @@ class Run:
         self.history: list[Record] = []
         self.clock = Clock()
         self._active: tuple[Any, Active] | None = None
-        self._held_out: tuple[Any, tuple] | None = None
+        self._held_out: tuple[Any, Batched] | None = None
         self._compiled: set = set()
 
     def _first_state(self, theta: np.ndarray) -> State:
@@ -231,7 +227,7 @@ class Run:
             self.state = dataclasses.replace(self.state, mean_squares=None)
         return self._active[1]
 
-    def held_out(self) -> tuple:
+    def held_out(self) -> Batched:
         """Held-out points on the device, none of which is a training point in force."""
         key = self._key()
         if self._held_out is None or self._held_out[0] != key:
@@ -293,13 +289,13 @@ class Run:
         """Evaluate the loss at newly drawn points; how many evaluations that took, and its ratio to the loss before."""
         if self.state.mean_squares is not None:
             return 0, None
-        mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(self.state.theta), active.batched))
+        mean_squares = self.residuals.kernel(jnp.asarray(self.state.theta), active.batched)
         self.state = dataclasses.replace(self.state, mean_squares=mean_squares)
         return 1, self.state.loss / before if before > 0 else None
 
     def _optimiser(self) -> Optimiser:
         """The parts of the stage in force."""
-        return self.optimiser if self._late is None or self.plan.stage == 1 else self._late
+        return self.optimiser if self.plan.stage == 1 else self.late
 
     def _at_floor(self) -> bool:
         """Whether the loss is down to what rounding makes of it, judged at some of the points in force."""
@@ -322,14 +318,14 @@ class Run:
     def _compile(self, active: Active) -> None:
         """Call every kernel once for a new shape or precision, and throw the results away."""
         exact = self.schedule.exact(self.plan)
-        key = (active.counts, self.plan.precision, exact, self._optimiser() is self._late)
+        key = (active.counts, self.plan.precision, exact, id(self._optimiser()))
         if key in self._compiled:
             return
         self._compiled.add(key)
         self.clock.lap("solve")
         theta = jnp.asarray(self.state.theta)
         if exact:
-            self.residuals.gradient(theta, jnp.asarray(self.state.weights), active.batched)
+            self.residuals.gradient(theta, self.state.weights, active.batched)
         self.residuals.kernel(theta, self.held_out())
         self.residuals.kernel(theta, active.batched)
         self.residuals.trial(theta, jnp.zeros_like(theta), active.batched)
@@ -342,7 +338,7 @@ class Run:
         look = state.iteration % LOOK_EVERY == 0
         held = None
         if look:
-            mean_squares = np.asarray(self.residuals.kernel(jnp.asarray(state.theta), self.held_out()))
+            mean_squares = self.residuals.kernel(jnp.asarray(state.theta), self.held_out())
             held = weighted_loss(mean_squares, state.weights)
         record = Record(
             iteration=state.iteration,
@@ -413,7 +409,7 @@ class Run:
 
     def _close_interval(self) -> None:
         """Note how well the interval fits held-out points; the worst one counts."""
-        held = np.sqrt(np.asarray(self.residuals.kernel(jnp.asarray(self.state.theta), self.held_out())))
+        held = np.sqrt(self.residuals.kernel(jnp.asarray(self.state.theta), self.held_out()))
         self.worst = tuple(map(float, held if self.worst is None else np.maximum(held, self.worst)))
 
     def _solution(self, outcome: Outcome | None = None) -> Solution:

@@ -7,13 +7,12 @@ raises the target and descends. Four rules go beyond the paper:
   stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
             gradient is small, its sketch points anywhere, and the radius collapses. Stage 3 takes the gradient of all
             points and sketches curvature only.
-
-  retreat   A switch that comes too early shows: the radius collapses although stage 2 has gained little. Stage 1 is then
-            taken up again from where it was.
+  retreat   A switch that came too early shows: the radius collapses for good although the loss has fallen little since.
+            Stage 1 is then taken up again from where it was.
   precision A double-precision run stays in single until lambda is so small that single no longer resolves the model.
   points    Points are drawn anew in every iteration, so the network cannot fit the points instead of the equation, and few
             of them do. The loss at the new points over the loss at those just trained on shows whether a step holds
-            beyond its points; when this gap opens, or stage 2 comes to a stop, there are too few: more points.
+            beyond its points; when this gap opens, or stage 3 comes to a stop, there are too few: more points.
 """
 
 import enum
@@ -125,7 +124,7 @@ class Schedule:
     fresh: bool  # new points in every iteration
     gap: float  # loss at new points over loss at those just trained on, above which points are added
     retreats: int  # how often stage 1 may be taken up again
-    tries: int  # how often a radius that collapses in stage 2 is widened: another sketch may do better
+    tries: int  # how often a radius that collapses in stage 3 is widened: another sketch may do better
     stall: int | None  # stages 2 and 3 stop when the loss has not halved within so many iterations; None: never
 
     # A stage 2 that collapses before the loss has fallen by this factor came too early. Healthy ones gain 1e5 and more.

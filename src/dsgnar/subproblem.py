@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-RADIUS_TOLERANCE = 1e-11  # relative; ||p|| = radius. One evaluation more than 1e-6, since convergence is superlinear
+RADIUS_TOLERANCE = 1e-11  # relative; ||p|| = radius, unless a caller is content with less
 MAX_EVALUATIONS = 60  # a bracket that spans all floats is bisected to a relative 1e-11 in about 50
 
 
@@ -98,18 +98,18 @@ class Subproblem(ABC):
             self.trials[lam] = trial
         return self.trials[lam]
 
-    def solve_radius(self, radius: float, start: float | None = None) -> Trial:
+    def solve_radius(self, radius: float, start: float | None = None, tolerance: float = RADIUS_TOLERANCE) -> Trial:
         """The trial with ||p(lam)|| = radius, or the least damped one if even that is shorter.
 
         `start` is a first guess of lambda, for example the last iteration's; evaluations made before bracket the
-        root as well.
+        root as well. `tolerance` is how far, relatively, the norm may be from the radius.
         """
         if not 0.0 < radius < math.inf:
             raise ValueError(f"radius must be positive and finite, not {radius}")
-        return _solve_secular(self, float(radius), start)
+        return _solve_secular(self, float(radius), start, tolerance)
 
 
-def _solve_secular(problem: Subproblem, radius: float, start: float | None) -> Trial:
+def _solve_secular(problem: Subproblem, radius: float, start: float | None, tolerance: float) -> Trial:
     low, high = problem.floor, max(problem.gradient_norm / radius, problem.floor)
     left = max((t for t in problem.trials.values() if t.norm > radius), key=lambda t: t.lam, default=None)
     right = min((t for t in problem.trials.values() if t.norm <= radius), key=lambda t: t.lam, default=None)
@@ -123,7 +123,7 @@ def _solve_secular(problem: Subproblem, radius: float, start: float | None) -> T
     trial = None
     for evaluation in range(MAX_EVALUATIONS):
         last, trial = trial, problem.at(lam)
-        if abs(trial.norm - radius) <= RADIUS_TOLERANCE * radius:
+        if abs(trial.norm - radius) <= tolerance * radius:
             return trial
         if trial.norm > radius:
             left = trial

@@ -1,0 +1,41 @@
+"""Work in equal shares, one thread for each core of a CPU.
+
+A compiled loop over small products occupies one core, however many there are. Shares of it in threads of their own occupy
+all; other devices are kept busy by one.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import jax
+
+MOST = 8  # threads; not measured beyond two cores
+
+
+@cache
+def count() -> int:
+    """How many shares keep the device busy."""
+    if jax.default_backend() != "cpu":
+        return 1
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, MOST)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MOST, thread_name_prefix="dsgnar")
+
+
+def each(function: Callable[[Any], Any], shares: Sequence) -> list:
+    """`function` of every share, in their order, side by side."""
+    if len(shares) == 1:
+        return [function(shares[0])]
+
+    def work(share):
+        with jax.enable_x64(True):  # the flag belongs to a thread
+            return jax.block_until_ready(function(share))
+
+    return list(_pool().map(work, shares))
