@@ -72,6 +72,19 @@ def test_a_curve_that_is_never_positive_gives_its_shortest_step():
     assert found.best.radius == min(p.radius for p in found.probes) >= 1e-3
 
 
+def test_a_greedy_search_takes_the_smallest_loss_and_does_not_chase_a_ratio_out_of_reach():
+    """The ratio stays at 0.4 however short the step, as when the sketch is noisy; the longest step gains most."""
+
+    def evaluate(radius):
+        return Probe(radius, 1.0, 0.4 if radius <= 1 else -0.1, 1.0 - 0.1 * radius if radius <= 1 else 1.1, None, None)
+
+    patient, greedy = (Bracket(greedy=g, smallest=1e-6)(evaluate, 1.0, 0.8) for g in (False, True))
+    assert greedy.best.radius == 1.0 and len(greedy.probes) == 2
+    assert len(patient.probes) == 9
+    found = Bracket(greedy=True)(falling(1.0), 3.0, 0.5)
+    assert found.best.loss == min(p.loss for p in found.probes)
+
+
 def test_losses_that_are_not_finite_count_as_too_far():
     found = Bracket()(curve(lambda r: math.nan if r > 0.3 else 0.5 - r / 100), 1.0, 0.5)
     assert found.best.radius <= 0.3

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dsgnar.config import Settings
 from dsgnar.optimiser import State, Step
-from dsgnar.stages import Rising, StopReason, schedule
+from dsgnar.stages import RISE, Rising, StopReason, schedule
 from dsgnar.weights import Reweighting
 
 
@@ -81,7 +81,18 @@ def test_stage_two_hands_over_to_stage_three_which_knows_the_gradient():
     assert stop is None and plan.stage == 3 and plan.points == FAST.points
     assert after.radius > FAST.minimum_radius
     assert rules.exact(plan) and not rules.exact(plan_in_stage(rules, 2))
-    assert rules.target(plan) == rules.target(plan_in_stage(rules, 2))
+
+
+def test_the_target_rises_in_stage_two():
+    rules = schedule(FAST)
+    targets = [
+        rules.target(dataclasses.replace(plan_in_stage(rules, 2), lams=(1e-9,) * k)) for k in range(0, 2 * RISE, 2)
+    ]
+    assert targets[0] == 0.5 and targets[-1] == 0.8 == FAST.targets[1]
+    assert np.all(np.diff(targets) >= 0)
+    assert rules.target(plan_in_stage(rules, 1)) == FAST.targets[0]
+    paper = schedule(Settings(method="paper").resolve(1000))
+    assert {paper.target(dataclasses.replace(plan_in_stage(paper, 2), lams=(1e-9,) * k)) for k in range(9)} == {0.5}
 
 
 @pytest.mark.parametrize("stage", [2, 3])
@@ -113,8 +124,8 @@ def test_a_stage_three_that_ran_its_course_gets_more_points_and_then_stops():
 def test_points_are_added_when_the_held_out_gap_opens():
     rules = schedule(FAST)
 
-    def after(*gaps):
-        plan = rules.start()
+    def after(*gaps, stage=1):
+        plan = plan_in_stage(rules, stage)
         for gap in gaps:
             plan = rules.after(plan, state(), step(), gap)[0]
         return plan.points
@@ -122,6 +133,8 @@ def test_points_are_added_when_the_held_out_gap_opens():
     assert after(1.05, 1.05, 1.05, 1.05) == FAST.points
     assert after(3.0, 1.0) == FAST.points  # too few to tell
     assert after(2.0, 1.2, 1.5) == FAST.max_points
+    assert after(3.1, stage=2) == FAST.max_points  # wide at once, where the loss falls fast
+    assert after(2.9, stage=2) == after(3.1) == FAST.points
 
 
 def test_the_paper_has_neither_rule():

@@ -71,14 +71,13 @@ class Settings:
         chosen["sketch"] = min(parameters, max(1, round(SKETCH_SHARE * parameters)))
         filled = {name: value for name, value in chosen.items() if getattr(self, name) is None}
         resolved = dataclasses.replace(self, **filled)
-        assert resolved.sketch is not None and resolved.points is not None
         if resolved.columns is None:
             grouped = resolved.method == "paper" or resolved.precision == "double"
             resolved = dataclasses.replace(resolved, columns=resolved.sketch if grouped else parameters)
-        for size in (resolved.sketch, resolved.columns, resolved.late_sketch or 0):
-            if size is not None and size > parameters:
+        for size in filter(None, (resolved.sketch, resolved.columns, resolved.late_sketch)):
+            if size > parameters:
                 raise ValueError(f"the sketch ({size}) must not exceed the number of parameters ({parameters})")
-        if resolved.max_points is not None and resolved.max_points < resolved.points:
+        if resolved.max_points is not None and resolved.points is not None and resolved.max_points < resolved.points:
             resolved = dataclasses.replace(resolved, max_points=resolved.points)
         return resolved
 

@@ -37,7 +37,5 @@ def compose(settings: Settings, residuals: Residuals) -> tuple[Optimiser, Optimi
     jacobian = Jacobian(residuals, Buckets(settings.sketch, DEPTH), Groups(settings.columns) if few else AllColumns())
     search = Bracket(smallest=settings.minimum_radius / 10, free=settings.radius)
     early = Optimiser(residuals, jacobian, Auto(), search, reweighting, settings.seed, slack=SLACK)
-    if not few and settings.late_sketch is None:
-        return early, early
     later = jacobian.resized(Buckets(settings.late_sketch or settings.sketch, DEPTH), AllColumns())
-    return early, replace(early, jacobian=later)
+    return early, replace(early, jacobian=later, search=replace(search, greedy=True))

@@ -99,6 +99,7 @@ class Bracket:
     smallest: float = 0.0  # radii below it are not tried
     free: float = math.inf  # up to here the radius may grow at will, beyond by `window` in one iteration
     window: float = 3.0
+    greedy: bool = False  # take the probe with the smallest loss, and do not shorten steps where that gains nothing
 
     def __call__(self, evaluate: Evaluate, radius: float, target: float) -> Found:
         probes: list[Probe] = []
@@ -113,6 +114,8 @@ class Bracket:
             at_limit = probe.limit or x >= largest
             if abs(ratio - target) <= self.tolerance * target or (at_limit and ratio >= target):
                 break
+            if self.greedy and high is not None and low is None and high.ratio > 0 and probe.loss > high.loss:
+                break  # shorter steps gain less, whatever their ratio
             if ratio > target:
                 low = probe
             else:
@@ -126,7 +129,7 @@ class Bracket:
                 stride = min(2 * stride, 2.0)
                 if math.exp(x) < self.smallest:
                     break
-        return Found(_closest(probes, target), tuple(probes))
+        return Found(_lowest(probes) if self.greedy else _closest(probes, target), tuple(probes))
 
 
 def _between(low: Probe, high: Probe, target: float) -> float:
@@ -135,6 +138,12 @@ def _between(low: Probe, high: Probe, target: float) -> float:
     ratio = max(high.ratio, -1.0) if math.isfinite(high.ratio) else -1.0
     share = (low.ratio - target) / (low.ratio - ratio)
     return a + (b - a) * min(max(share, 0.15), 0.85)
+
+
+def _lowest(probes: list[Probe]) -> Probe:
+    """The probe with the smallest loss, else the shortest."""
+    good = [p for p in probes if math.isfinite(p.ratio) and p.ratio > 0]
+    return min(good, key=lambda p: p.loss) if good else min(probes, key=lambda p: p.radius)
 
 
 def _closest(probes: list[Probe], target: float) -> Probe:

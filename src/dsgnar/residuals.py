@@ -10,7 +10,7 @@ Points are worked through in batches, so memory does not grow with their number.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 
 import jax
 import jax.numpy as jnp
@@ -100,7 +100,7 @@ class Residuals:
     def gradient(self, theta: jax.Array, weights: np.ndarray, batched: Batched) -> jax.Array:
         """The gradient of the weighted loss."""
         scales = jnp.asarray(weights / batched.counts)
-        return sum(streams.each(lambda share: self._slope(theta, scales, share), batched.shares))
+        return reduce(jnp.add, streams.each(lambda share: self._slope(theta, scales, share), batched.shares))
 
     @cached_property
     def _sums(self) -> Callable:

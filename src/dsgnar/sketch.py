@@ -20,6 +20,7 @@ Operators are drawn afresh in every iteration from a stream of the run's seed, o
 conditions; what is drawn is a tuple of small integer arrays, so every operator works for any precision.
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -204,8 +205,9 @@ class Groups:
         return member.reshape(depth, self.size), weight / np.linalg.norm(weight, axis=0)
 
     def apply(self, operator: tuple, rows: jax.Array) -> jax.Array:
-        parts = [rows[..., member] * weight.astype(rows.dtype) for member, weight in zip(*operator, strict=True)]
-        return sum(parts[1:], parts[0])
+        member, weight = operator
+        moved = (rows[..., m] * w.astype(rows.dtype) for m, w in zip(member, weight, strict=True))
+        return functools.reduce(jnp.add, moved)
 
     def lift(self, operator: tuple, step: jax.Array, parameters: int) -> jax.Array:
         member, weight = operator
