@@ -128,7 +128,7 @@ class Optimiser:
     def _probe(self, subproblem: Subproblem, lift, theta, points: Active, state: State, loss: float, radius) -> Probe:
         trial = subproblem.solve_radius(radius, state.lam, self.slack)
         step = lift(jnp.asarray(subproblem.step(trial.lam)))
-        mean_squares = self.residuals.trial(theta, step, points.batched)
+        mean_squares = self.residuals.kernel(theta + step, points.batched)
         new = weighted_loss(mean_squares, state.weights)
         ratio = (loss - new) / trial.decrease if trial.decrease > 0 else math.nan
         return Probe(

@@ -64,6 +64,14 @@ class Residuals:
 
     def at_point(self, name: str, theta: jax.Array, x: jax.Array) -> jax.Array:
         """The residual at one point; a further entry of `x` is the value that it is to take there (`march.py`)."""
+        return self._traced[name](theta, x)
+
+    @cached_property
+    def _traced(self) -> dict[str, Callable]:
+        """By condition: the residual at one point, traced once for all the kernels that it becomes part of."""
+        return {name: jax.jit(partial(self._at_point, name), inline=True) for name in self.problem.conditions}
+
+    def _at_point(self, name: str, theta: jax.Array, x: jax.Array) -> jax.Array:
         dimension = self.problem.domain.dimension
         value = self.problem.residual(name, self.network(theta), x[:dimension], self.mode)
         return value if x.shape[0] == dimension else value - x[dimension]
@@ -93,10 +101,6 @@ class Residuals:
         """Mean squares at `theta`."""
         return _means(streams.each(lambda share: self._sums(theta, share), batched.shares), batched)
 
-    def trial(self, theta: jax.Array, p: jax.Array, batched: Batched) -> np.ndarray:
-        """Mean squares at `theta + p`."""
-        return _means(streams.each(lambda share: self._sums_after(theta, p, share), batched.shares), batched)
-
     def gradient(self, theta: jax.Array, weights: np.ndarray, batched: Batched) -> jax.Array:
         """The gradient of the weighted loss."""
         scales = jnp.asarray(weights / batched.counts)
@@ -106,10 +110,6 @@ class Residuals:
     def _sums(self) -> Callable:
         """Compiled: sums of squares, by condition and batch, of one share of the points."""
         return jax.jit(self._squares)
-
-    @cached_property
-    def _sums_after(self) -> Callable:
-        return jax.jit(lambda theta, p, share: self._squares(theta + p, share))
 
     @cached_property
     def _slope(self) -> Callable:

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar import streams
 from dsgnar.cache import enable_compilation_cache
 from dsgnar.checkpoints import Checkpoint
 from dsgnar.config import Settings
@@ -324,13 +325,13 @@ class Run:
         self._compiled.add(key)
         self.clock.lap("solve")
         theta = jnp.asarray(self.state.theta)
-        if exact:
-            self.residuals.gradient(theta, self.state.weights, active.batched)
-        self.residuals.kernel(theta, self.held_out())
-        self.residuals.kernel(theta, active.batched)
-        self.residuals.trial(theta, jnp.zeros_like(theta), active.batched)
-        sketched = self._optimiser().jacobian(theta, active.flat, self.state.weights, generator(0))
-        jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
+        with streams.in_turn():
+            if exact:
+                self.residuals.gradient(theta, self.state.weights, active.batched)
+            self.residuals.kernel(theta, self.held_out())
+            self.residuals.kernel(theta, active.batched)
+            sketched = self._optimiser().jacobian(theta, active.flat, self.state.weights, generator(0))
+            jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
         self.clock.lap("compile")
 
     def _record(self, plan: Plan, active: Active, state: State, step: Step) -> None:

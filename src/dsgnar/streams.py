@@ -5,8 +5,10 @@ all; other devices are kept busy by one.
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any
 
@@ -29,10 +31,23 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(MOST, thread_name_prefix="dsgnar")
 
 
+_alone = ContextVar("alone", default=False)
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """Within, shares follow one another. For first calls: two threads would trace and compile the same function twice."""
+    token = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(token)
+
+
 def each(function: Callable[[Any], Any], shares: Sequence) -> list:
     """`function` of every share, in their order, side by side."""
-    if len(shares) == 1:
-        return [function(shares[0])]
+    if len(shares) == 1 or _alone.get():
+        return [function(share) for share in shares]
 
     def work(share):
         with jax.enable_x64(True):  # the flag belongs to a thread

@@ -69,7 +69,7 @@ WAVE = Benchmark(
             _PLANE_WAVES,
             "single",
             "plane waves",
-            {"sketch": 320, "targets": (0.15, 0.5), "wait": 50, "window": 20},
+            {"sketch": 320, "targets": (0.15, 0.8), "wait": 50, "window": 20},
             Measured(1.1e-6, 4),
         ),
         "double": Preset(_PLANE_WAVES, "double", "plane waves", {"sketch": 320}, Measured(4.0e-15, 11)),
