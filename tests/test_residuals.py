@@ -206,6 +206,7 @@ def test_shares_change_nothing(shares, monkeypatch):
     monkeypatch.setattr(streams, "count", lambda: shares)
     batched = replace(res, batch=4).device_points(sets, np.float64)
     assert len(batched.shares) == shares
+    assert {batch.shape for share in batched.shares for _, batch, _ in share} == {(4, 2)}
     by_hand = [np.mean(res.vector(name, theta, x) ** 2) for name, x in sets.items()]
     np.testing.assert_allclose(res.kernel(theta, batched), by_hand, rtol=1e-13)
     expected = jax.grad(lambda t: 0.5 * jnp.sum(small.weighted(res, t, sets) ** 2))(theta)

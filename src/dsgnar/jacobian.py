@@ -50,7 +50,7 @@ class Jacobian:
     columns: ColumnSketch
 
     def __call__(self, theta: jax.Array, points: tuple, weights: np.ndarray, rng: np.random.Generator) -> Sketched:
-        """The sketch at `theta` for the points of each condition, as arrays (n_m, d) on the device."""
+        """The sketch at `theta` for the points of each condition, as arrays (n_m, d)."""
         counts = tuple(p.shape[0] for p in points)
         drawn = self.rows.draw(rng, counts)
         column = self.columns.draw(rng, theta.size)
@@ -60,7 +60,7 @@ class Jacobian:
             jacobian, residual = self._in_streams(theta, points, drawn, alpha, column)
         else:
             hashes = tuple((h.bucket, h.sign) for h in drawn)
-            jacobian, residual = self._hashes(theta, points, hashes, alpha, column)
+            jacobian, residual = self._hashes(theta, tuple(map(jnp.asarray, points)), hashes, alpha, column)
         lift = partial(self._lift, column, parameters=theta.size)
         return Sketched(jacobian, residual, lift, partial(self._compress, column))
 
@@ -71,13 +71,16 @@ class Jacobian:
         return other
 
     def _in_streams(self, theta: jax.Array, points: tuple, drawn: tuple[Table, ...], alpha: tuple, column: tuple):
-        """Buckets in equal shares, side by side."""
+        """Buckets in equal shares, side by side.
+
+        Points are looked up on the host, so that what is compiled does not depend on how many there are.
+        """
         size = drawn[0].index.shape[0]
         cuts = np.array_split(np.arange(size), min(streams.count(), size))
-        shares = [tuple((t.index[cut], t.sign[cut]) for t in drawn) for cut in cuts]
+        shares = [tuple((x[t.index[cut]], t.sign[cut]) for x, t in zip(points, drawn, strict=True)) for cut in cuts]
 
         def work(tables):
-            rows, residual = self._buckets(theta, points, tables, alpha)
+            rows, residual = self._buckets(theta, tables, alpha)
             return self._compress(column, rows), residual
 
         return tuple(jnp.concatenate(part) for part in zip(*streams.each(work, shares), strict=True))
@@ -101,18 +104,18 @@ class Jacobian:
     @cached_property
     def _buckets(self) -> Callable:
         @jax.jit
-        def build(theta, points, tables, alpha):
+        def build(theta, tables, alpha):
             size = tables[0][0].shape[0]
-            depth = sum(index.shape[1] for index, _ in tables)
+            depth = sum(sign.shape[1] for _, sign in tables)
             width = max(1, min(size, round(CHUNK / depth)))
             chunks = -(-size // width)
 
             def cut(table):
-                return jnp.pad(table, ((0, chunks * width - size), (0, 0))).reshape(chunks, width, -1)
+                filled = jnp.pad(table, ((0, chunks * width - size), *[(0, 0)] * (table.ndim - 1)), mode="edge")
+                return filled.reshape(chunks, width, *table.shape[1:])
 
             def one(chunk):
-                xs = tuple(p[index] for p, (index, _) in zip(points, chunk, strict=True))
-                signs = tuple(sign for _, sign in chunk)
+                xs, signs = zip(*chunk, strict=True)
                 gradient = jax.vmap(jax.value_and_grad(self._signed_sum), in_axes=(None, 0, 0, None))
                 return gradient(theta, xs, signs, alpha)
 

@@ -28,7 +28,7 @@ from dsgnar.weights import Reweighting
 
 @dataclass(frozen=True, eq=False)
 class Active:
-    """The points in force, on the device: in batches for the loss, flat for the sketch."""
+    """The points in force: in batches on the device for the loss, flat for the sketch."""
 
     batched: Batched
     flat: tuple
@@ -36,7 +36,7 @@ class Active:
 
     @classmethod
     def of(cls, residuals: Residuals, points: PointSets, dtype) -> "Active":
-        flat = tuple(jnp.asarray(points[name].astype(dtype)) for name in residuals.problem.conditions)
+        flat = tuple(points[name].astype(dtype) for name in residuals.problem.conditions)
         return cls(residuals.device_points(points, dtype), flat, tuple(len(p) for p in flat))
 
 

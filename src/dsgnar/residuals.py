@@ -4,13 +4,13 @@ For condition m with points X_m, weight w_m and residual F_m,
 
     mean square   s_m = 1/|X_m| sum_{x in X_m} F_m(u_theta, x)^2,        loss   L = 1/2 sum_m w_m s_m.
 
-Points are worked through in batches, so memory does not grow with their number. Residuals are computed in the precision of
-`theta`; their squares are summed in float64, so that the loss itself carries no rounding noise of its own.
+Points are worked through batch by batch, so memory does not grow with their number. Residuals are computed in the precision
+of `theta`; their squares are summed in float64, so that the loss itself carries no rounding noise of its own.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 
 import jax
 import jax.numpy as jnp
@@ -23,17 +23,21 @@ from dsgnar.parameters import Parameters
 from dsgnar.precision import x64
 from dsgnar.problem import Problem
 
-# Points per batch: bounds memory. Sizes from 1,024 to 16,384 took the same time within the noise of a busy machine.
-BATCH = 2048
+# Points per batch: bounds memory. On a CPU 1,024 made a search slower by a third, 2,048 by a tenth, since each is a call;
+# other devices need more to be busy (not measured).
+BATCH, DEVICE_BATCH = 2**12, 2**15
 
 PointSets = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
 class Batched:
-    """Points on the device, in shares of equal shapes that are worked through side by side."""
+    """Points on the device, in batches of one size, so that nothing is compiled anew when there are more of them.
 
-    shares: tuple  # for each share and condition: batches (k, b, d), and how many points of each batch are real (k,)
+    The batches are dealt out in shares that are worked through side by side.
+    """
+
+    shares: tuple  # each a list of (number of the condition, batch (b, d), how many of its points are real)
     counts: np.ndarray  # points of each condition
 
 
@@ -56,7 +60,8 @@ class Residuals:
         if mode is None:
             whole = problem.constrained(network)
             mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
-        return cls(problem, parameters, mode), theta
+        batch = BATCH if jax.default_backend() == "cpu" else DEVICE_BATCH
+        return cls(problem, parameters, mode, batch), theta
 
     def network(self, theta: jax.Array) -> Callable:
         """The solution `x -> u` that `theta` stands for, hard constraints included."""
@@ -79,8 +84,8 @@ class Residuals:
     @x64
     def vector(self, name: str, theta: jax.Array, points: np.ndarray) -> np.ndarray:
         """The residuals of one condition at points (n, d)."""
-        ((batches, _),) = self._shares(name, points, theta.dtype, 1)
-        return np.asarray(self._vectors[name](theta, batches)).reshape(-1)[: len(points)]
+        done = [self._values[name](theta, batch) for batch, _ in self._batches(name, points, theta.dtype)]
+        return np.concatenate(done)[: len(points)]
 
     @x64
     def mean_squares(self, theta: jax.Array, points: PointSets) -> np.ndarray:
@@ -93,66 +98,70 @@ class Residuals:
 
     def device_points(self, points: PointSets, dtype) -> Batched:
         """Points as the kernels want them."""
-        parts = [self._shares(name, points[name], dtype, streams.count()) for name in self.problem.conditions]
-        counts = np.array([len(points[name]) for name in self.problem.conditions])
-        return Batched(tuple(zip(*parts, strict=True)), counts)
+        shares: list[list] = [[] for _ in range(streams.count())]
+        for number, name in enumerate(self.problem.conditions):
+            batches = self._batches(name, points[name], dtype)
+            for share, cut in zip(shares, np.array_split(np.arange(len(batches)), len(shares)), strict=True):
+                share += [(number, *batches[k]) for k in cut]
+        return Batched(tuple(shares), np.array([len(points[name]) for name in self.problem.conditions]))
 
     def kernel(self, theta: jax.Array, batched: Batched) -> np.ndarray:
         """Mean squares at `theta`."""
-        return _means(streams.each(lambda share: self._sums(theta, share), batched.shares), batched)
+        sums = np.zeros(len(batched.counts))
+        for number, value in self._each(self._squares, theta, batched):
+            sums[number] += float(value)
+        return sums / batched.counts
 
     def gradient(self, theta: jax.Array, weights: np.ndarray, batched: Batched) -> jax.Array:
         """The gradient of the weighted loss."""
-        scales = jnp.asarray(weights / batched.counts)
-        return reduce(jnp.add, streams.each(lambda share: self._slope(theta, scales, share), batched.shares))
+        total = np.zeros(theta.size)
+        for number, slope in self._each(self._slopes, theta, batched):
+            total += 0.5 * weights[number] / batched.counts[number] * np.asarray(slope, np.float64)
+        return jnp.asarray(total.astype(theta.dtype))
+
+    def _each(self, kernels: list[Callable], theta: jax.Array, batched: Batched) -> list[tuple[int, jax.Array]]:
+        """The number of the condition and what its kernel makes of a batch, for all of them in the order of the batches."""
+
+        def work(share):
+            return [(number, kernels[number](theta, batch, real)) for number, batch, real in share]
+
+        done = [pair for share in streams.each(work, batched.shares) for pair in share]
+        return sorted(done, key=lambda pair: pair[0])  # stable: the same order whatever the shares
 
     @cached_property
-    def _sums(self) -> Callable:
-        """Compiled: sums of squares, by condition and batch, of one share of the points."""
-        return jax.jit(self._squares)
+    def _squares(self) -> list[Callable]:
+        """Compiled, by condition: the sum of squares over a batch."""
+        return [jax.jit(partial(self._batch_sum, name)) for name in self.problem.conditions]
 
     @cached_property
-    def _slope(self) -> Callable:
-        def loss(theta, scales, share):
-            return 0.5 * jnp.dot(scales, jnp.stack([jnp.sum(part) for part in self._squares(theta, share)]))
+    def _slopes(self) -> list[Callable]:
+        """Compiled, by condition: the gradient of the sum of squares over a batch."""
+        return [jax.jit(jax.grad(partial(self._batch_sum, name))) for name in self.problem.conditions]
 
-        return jax.jit(jax.grad(loss))
-
-    def _squares(self, theta: jax.Array, share: tuple) -> tuple:
-        return tuple(
-            jax.lax.map(lambda batch, name=name: self._batch_sum(name, theta, *batch), part)
-            for name, part in zip(self.problem.conditions, share, strict=True)
-        )
+    @cached_property
+    def _values(self) -> dict[str, Callable]:
+        """Compiled, by condition: residuals at a batch."""
+        return {
+            name: jax.jit(jax.vmap(partial(self.at_point, name), in_axes=(None, 0))) for name in self.problem.conditions
+        }
 
     def _batch_sum(self, name: str, theta: jax.Array, batch: jax.Array, real: jax.Array) -> jax.Array:
         values = jax.vmap(partial(self.at_point, name, theta))(batch)
         return jnp.sum(jnp.where(jnp.arange(batch.shape[0]) < real, values.astype(jnp.float64) ** 2, 0.0))
 
-    @cached_property
-    def _vectors(self) -> dict[str, Callable]:
-        """Compiled, by condition: residuals from `theta` and batched points."""
-
-        def vector(name: str, theta: jax.Array, batches: jax.Array) -> jax.Array:
-            return jax.lax.map(jax.vmap(partial(self.at_point, name, theta)), batches)
-
-        return {name: jax.jit(partial(vector, name)) for name in self.problem.conditions}
-
-    def _shares(self, name: str, points: np.ndarray, dtype, shares: int) -> list[tuple[jax.Array, jax.Array]]:
-        """Points of one condition in equal shares of equal batches; what is missing at the end is not real."""
+    def _batches(self, name: str, points: np.ndarray, dtype) -> list[tuple[jax.Array, jax.Array]]:
+        """Points of one condition in equal batches; what is missing in the last one repeats a point and is not real."""
         count, dimension = points.shape
         if not count:
             raise ValueError(f"condition {name!r} has no points to evaluate its residual at; give it at least one")
-        batches = shares * -(-count // (shares * self.batch))
-        size = -(-count // batches)
-        filled = np.broadcast_to(points[:1], (batches * size - count, dimension))
-        padded = np.concatenate([points, filled]).astype(dtype).reshape(shares, -1, size, dimension)
-        real = np.clip(count - size * np.arange(batches), 0, size).reshape(shares, -1)
-        return [(jnp.asarray(p), jnp.asarray(n)) for p, n in zip(padded, real, strict=True)]
-
-
-def _means(sums: list[tuple], batched: Batched) -> np.ndarray:
-    """Mean squares from sums by share, condition and batch; added in the order of the batches, whatever the shares."""
-    return np.array([np.concatenate(parts).sum() for parts in zip(*sums, strict=True)]) / batched.counts
+        size = min(self.batch, count)
+        missing = -count % size
+        padded = np.concatenate([points, np.broadcast_to(points[:1], (missing, dimension))]).astype(dtype)
+        real = np.full(len(padded) // size, size)
+        real[-1] -= missing
+        return [
+            (jnp.asarray(p), jnp.asarray(n)) for p, n in zip(padded.reshape(-1, size, dimension), real, strict=True)
+        ]
 
 
 def weighted_loss(mean_squares: np.ndarray, weights: np.ndarray) -> float:

@@ -37,7 +37,7 @@ from dsgnar.solution import Outcome, Record, Solution
 from dsgnar.stages import Plan, StopReason, schedule
 
 AT_FLOOR = 3.0  # a loss within this factor of rounding's share: Burgers in single precision ends at 1.2 to 1.9
-HELD_OUT = 2048  # held-out points of each condition
+HELD_OUT = 4096  # held-out points of each condition: one batch, and so no kernel of their own
 CANDIDATES = 8  # points of which one is chosen by its residual
 LOOK_EVERY = 5  # iterations between looks at the error, and at held-out residuals where points stay the same
 
@@ -303,7 +303,7 @@ class Run:
         theta, rng = self.state.theta, generator(self.settings.seed, "floor")
         moved, mean_squares = jnp.asarray(neighbour(theta, rng)), []
         for name, points in zip(self.problem.conditions, self.active().flat, strict=True):
-            some = np.asarray(points[:: max(1, len(points) // 512)])
+            some = points[:: max(1, len(points) // 512)]
             here, there = (self.residuals.vector(name, t, some) for t in (jnp.asarray(theta), moved))
             mean_squares.append(np.mean((there.astype(np.float64) - here) ** 2))
         self.clock.lap("compile")  # nearly all of it, the first time
