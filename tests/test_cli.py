@@ -261,7 +261,10 @@ def test_the_papers_method_solves_burgers_too(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("problem", "allowed"), [("burgers", 1e-11), ("burgers-shifted", 5e-10)])
-def test_double_precision(problem, allowed, tmp_path):
-    assert run("solve", problem, "--preset", "double", "--out", str(tmp_path), "--quiet").exit_code == 0
+@pytest.mark.parametrize(
+    ("problem", "seed", "allowed"), [("burgers", 0, 1e-11), ("burgers", 1, 1e-11), ("burgers-shifted", 0, 1e-10)]
+)
+def test_double_precision(problem, seed, allowed, tmp_path):
+    args = ("--preset", "double", "--seed", str(seed), "--out", str(tmp_path), "--quiet")
+    assert run("solve", problem, *args).exit_code == 0
     assert json.loads((tmp_path / "result.json").read_text())["relative_l2"]["u"] <= allowed

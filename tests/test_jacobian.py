@@ -20,8 +20,8 @@ def test_sketch_of_the_full_jacobian(rows, columns, dtype, monkeypatch):
     monkeypatch.setattr(module, "ROW_BATCH", 16)
     res, theta = residuals(dtype)
     sets = points()
-    device = tuple(jnp.asarray(x.astype(dtype)) for x in sets.values())
-    sketched = Jacobian(res, rows, columns)(theta, device, WEIGHTS, generator(5))
+    flat = tuple(x.astype(dtype) for x in sets.values())
+    sketched = Jacobian(res, rows, columns)(theta, flat, WEIGHTS, generator(5))
 
     counts = tuple(len(x) for x in sets.values())
     rng = generator(5)
@@ -42,19 +42,19 @@ def test_not_a_number_in_padding_does_no_harm():
     """Padded slots evaluate the first point again; their sign 0 must silence whatever comes out."""
     res, theta = residuals()
     sets = points(5, 3)
-    device = tuple(jnp.asarray(x) for x in sets.values())
-    sketched = Jacobian(res, Buckets(12), AllColumns())(theta, device, WEIGHTS, generator(5))
+    flat = tuple(sets.values())
+    sketched = Jacobian(res, Buckets(12), AllColumns())(theta, flat, WEIGHTS, generator(5))
     assert np.isfinite(sketched.jacobian).all()
     assert (np.abs(sketched.jacobian).sum(axis=1) > 0).sum() <= 8
 
 
 def test_a_resized_sketch_is_that_of_its_own_size():
     res, theta = residuals()
-    device = tuple(jnp.asarray(x) for x in points().values())
+    flat = tuple(points().values())
     first = Jacobian(res, Buckets(12), Groups(9))
     second = first.resized(Buckets(20), AllColumns())
     small, large, own = (
-        j(theta, device, WEIGHTS, generator(5)) for j in (first, second, Jacobian(res, Buckets(20), AllColumns()))
+        j(theta, flat, WEIGHTS, generator(5)) for j in (first, second, Jacobian(res, Buckets(20), AllColumns()))
     )
     assert small.jacobian.shape == (12, 9)
     np.testing.assert_array_equal(large.jacobian, own.jacobian)

@@ -84,7 +84,7 @@ def test_a_warm_start_is_near_and_keeps_the_precision():
 
 @pytest.fixture(scope="module")
 def marched():
-    options = SMALL | dict(precision="double", intervals=(0.4,), max_iterations=60)
+    options = SMALL | dict(precision="double", intervals=(0.4,), max_iterations=100)
     return ds.solve(problem(), reference=heat_reference(), **options)
 
 
@@ -110,7 +110,7 @@ def test_the_history_tells_the_intervals(marched):
     assert [r.iteration for r in history] == list(range(1, len(history) + 1))
     begun = intervals.index(1)
     assert history[begun].stage == 1 and history[begun].precision == "single"
-    assert sum(r.interval == 0 for r in history) <= 60 and sum(r.interval == 1 for r in history) <= 60
+    assert all(sum(r.interval == k for r in history) <= 100 for k in (0, 1))
 
 
 def test_an_interval_that_ran_out_of_iterations_is_not_called_converged():

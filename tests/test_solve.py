@@ -13,6 +13,7 @@ import pytest
 import dsgnar as ds
 from dsgnar import runs
 from dsgnar.reference import Reference, interior_grid
+from dsgnar.sketch import AllColumns
 from dsgnar.statement import Statement
 from small import problem
 
@@ -176,11 +177,14 @@ def test_the_sketch_can_grow_when_stage_two_begins():
         ds.Settings(method="paper", late_sketch=40)
 
 
-@pytest.mark.parametrize(
-    "options, columns",
-    [({"precision": "single"}, (None, None)), ({"precision": "double"}, (20, None)), ({"columns": 30}, (30, None))],
-    ids=str,
-)
-def test_parameters_are_grouped_in_stage_one_only(options, columns):
-    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(sketch=20, **options))
-    assert tuple(getattr(o.jacobian.columns, "size", None) for o in (run.optimiser, run.late)) == columns
+def test_columns_are_fewer_in_stage_one_where_that_saves_time():
+    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(sketch=20, columns=30))
+    assert run.optimiser.jacobian.columns.size == 30
+    assert run.late.jacobian.columns == AllColumns()
+
+    def columns(**options):
+        return ds.Settings(**options).resolve(5125).columns
+
+    assert columns(sketch=2000, precision="double") == 2000
+    assert columns(sketch=200, precision="double") == columns(sketch=2000, precision="single") == 5125
+    assert columns(sketch=200, method="paper") == 200

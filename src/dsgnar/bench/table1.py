@@ -196,11 +196,12 @@ def builder(points: int, widths: Sequence[int], sketch: int, column: str) -> Cal
     network = MLP(tuple(widths)).build(inputs, 1, key=jax.random.key(0), dtype=np.float32)
     residuals, theta = Residuals.of(problem, network)
     part = problem.conditions["pde"].part
-    x = jnp.asarray(sample(part, problem.domain, points, generator(0, "table1")).astype(np.float32))
+    x = sample(part, problem.domain, points, generator(0, "table1")).astype(np.float32)
     if column in SKETCHED:
         rows = CountSketch(sketch) if column == "countsketch" else Buckets(sketch)
         jacobian = Jacobian(residuals, rows, AllColumns())
         return lambda: jacobian(theta, (x,), np.ones(1), generator(0, "sketch")).jacobian.block_until_ready()
+    x = jnp.asarray(x)
     build = jax.jit(partial(_FULL[column], partial(residuals.at_point, "pde")))
     if not column.startswith("macro"):
         return lambda: build(theta, x).block_until_ready()
