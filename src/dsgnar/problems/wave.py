@@ -70,9 +70,9 @@ WAVE = Benchmark(
             "single",
             "plane waves",
             {"sketch": 320, "targets": (0.15, 0.8), "wait": 50, "window": 20},
-            Measured(1.1e-6, 4),
+            Measured(9.7e-7, 2),
         ),
-        "double": Preset(_PLANE_WAVES, "double", "plane waves", {"sketch": 320}, Measured(4.0e-15, 11)),
+        "double": Preset(_PLANE_WAVES, "double", "plane waves", {"sketch": 320}, Measured(8.3e-15, 6)),
         "paper-single": Preset(
             Siren(widths=(40,) * 4),
             "single",
