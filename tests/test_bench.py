@@ -44,6 +44,8 @@ def test_rows_survive_json_also_where_an_error_was_not_reached():
     text = json.dumps(row.to_json(), allow_nan=False)
     assert Row.from_json(json.loads(text)) == row
     assert "not reached" in str(row.fast)
+    never = Row("case", "part", Spread((1.0,)), Spread((float("inf"),)))
+    assert report.cells(never)[2:4] == ("1 s", "not reached")
 
 
 def entry(row, machine="here", **more):

@@ -1,5 +1,6 @@
 """Rows as lines of text, as markdown, and as a figure."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ HEADING = ("case", "part", "fast", "paper", "paper / fast", "")
 
 def cells(row: Row, comparison: str = "") -> tuple[str, ...]:
     """One row in words: case, part, both methods, ratio, what else is known."""
-    both = [f"{spread} {row.unit}" if spread is not None else "" for spread in (row.fast, row.paper)]
+    both = [_with_unit(spread, row.unit) for spread in (row.fast, row.paper)]
     facts = "; ".join(f"{name} {_fact(value)}" for name, value in row.facts.items() if name != "N")
     last = "; ".join(text for text in (facts, comparison) if text)
     return row.case, row.part, *both, "" if row.ratio is None else str(row.ratio), last
@@ -114,3 +115,9 @@ def _growth(axis: Any, name: str, rows: Sequence[Row]) -> None:
     axis.set_xscale("log", base=2)
     axis.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axis.legend(frameon=False, fontsize=8)
+
+
+def _with_unit(spread: Spread | None, unit: str) -> str:
+    if spread is None:
+        return ""
+    return f"{spread} {unit}" if math.isfinite(spread.low) else str(spread)
