@@ -42,9 +42,10 @@ _gbtrf, _gbtrs = get_lapack_funcs(("gbtrf", "gbtrs"), dtype=np.float64)
 (_tbmv,) = get_blas_funcs(("tbmv",), dtype=np.float64)
 
 
-# Below this size one thread. Two make 700 x 1447 a quarter faster, but OpenBLAS's threads go on spinning for tens of
-# milliseconds after each call and take that from what comes next: 0.147 s for an iteration with one thread, 0.157 with two.
-_SMALL = 1500
+# Below this size one thread: a guess between 700, where one is better, and 2,000, where two are. Two make 700 x 1447 a
+# quarter faster, but OpenBLAS's threads go on spinning for tens of milliseconds after each call and take that from what
+# comes next: 0.147 s for an iteration with one thread, 0.157 s with two.
+_ONE_THREAD_BELOW = 1500
 
 
 @cache
@@ -54,7 +55,7 @@ def _blas() -> ThreadpoolController:
 
 def _threads(size: int):
     """A context in which BLAS has as many threads as serve a matrix of this size."""
-    return _blas().limit(limits=1) if size < _SMALL else nullcontext()
+    return _blas().limit(limits=1) if size < _ONE_THREAD_BELOW else nullcontext()
 
 
 @dataclass(frozen=True)

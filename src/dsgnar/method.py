@@ -2,11 +2,11 @@
 
 part             paper                              fast
 row sketch       CountSketch, 4 hashes              balanced buckets, gradients of bucket sums
-column sketch    SRCT on rows of the Jacobian       stage 1 in double: groups of parameters. Else none: the step then
-                                                    lies in the row space of the sketch
+column sketch    SRCT on rows of the Jacobian       stage 1 in double with a large sketch: groups of parameters;
+                                                    else none: the step lies in the row space of the sketch
 factorisation    full SVD                           the fastest for size, type and device (factorise.py)
-radius search    24 probes and PCHIP                bracketing in log radius
-stage rules      Algorithm 5                        Algorithm 5, retreat, added points (stages.py)
+radius search    24 probes and PCHIP                bracketing in log radius; after stage 1 the smallest loss
+stage rules      Algorithm 5                        Algorithm 5 and those of stages.py
 """
 
 from dataclasses import replace

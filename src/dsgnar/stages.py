@@ -29,8 +29,8 @@ from dsgnar.config import Settings
 from dsgnar.optimiser import State, Step
 
 BEGIN = 0.5  # target ratio with which stage 2 begins
-RISE = 6  # iterations in which it rises
-WIDE = 3.0  # a gap that needs no others to be believed, once the loss falls fast
+RISE = 6  # iterations in which it rises; 0 was too few for the wave equation, other values were not tried
+WIDE = 3.0  # a gap that is believed at once where the loss falls fast; not tuned (8 and 9 were noticed too late)
 GAPS = 3  # how many gaps are averaged (geometrically): single ones are noisy
 WIDER = 100  # times the minimum radius: where a collapsed radius starts again
 GROWTH = 4  # by which points are multiplied: few sizes, since every size is compiled once
