@@ -15,9 +15,12 @@ reach many length scales, and time-dependent ones linear modes. The raw coordina
 features: the paper's parameter counts rule it out, although its Example 4 lists it. Time is passed on
 unchanged and comes last.
 
-In the code the mode m_k on an axis is the wavenumber 2 pi m_k / (upper - lower). Embeddings consist of
-slices, sums, products, sines and cosines only, with Python numbers as constants, so that every precision and
-every way of differentiating them works.
+In the code the mode m_k on an axis is the frequency m_k / (upper - lower), in turns per unit of length. Whole
+turns are taken off before the angle is formed, which is exact: the rounding of 2 pi m x~ itself would be
+2^-24 of a large angle in single precision, and a second derivative multiplies it by (2 pi m)^2.
+
+Embeddings consist of slices, sums, products, roundings, sines and cosines only, with Python numbers as
+constants, so that every precision and every way of differentiating them works.
 """
 
 import dataclasses
@@ -87,22 +90,23 @@ class Inputs:
 
 @dataclasses.dataclass(frozen=True)
 class AxisFeatures:
-    """How one axis enters the network: as it is without wavenumbers, as cosines and sines otherwise."""
+    """How one axis enters the network: as it is without frequencies, as cosines and sines otherwise."""
 
     axis: int
     origin: float = 0.0
-    wavenumbers: tuple[float, ...] = ()
+    frequencies: tuple[float, ...] = ()  # turns per unit of length
 
     @property
     def size(self) -> int:
-        return 2 * len(self.wavenumbers) or 1
+        return 2 * len(self.frequencies) or 1
 
     def __call__(self, x: Array) -> Array:
         coordinate = lax.slice_in_dim(x, self.axis, self.axis + 1)
-        if not self.wavenumbers:
+        if not self.frequencies:
             return coordinate
         shifted = coordinate - self.origin
-        angles = join([shifted * wavenumber for wavenumber in self.wavenumbers])
+        turns = join([shifted * frequency for frequency in self.frequencies])
+        angles = (turns - jnp.round(turns)) * (2 * math.pi)
         return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)])
 
 
@@ -138,7 +142,7 @@ def embed(inputs: Inputs, modes: int | None = None, spacing: Spacing | None = No
         if axis == inputs.time or (modes is None and axis not in inputs.periodic):
             return AxisFeatures(axis)
         lower, upper = inputs.bounds[axis]
-        return AxisFeatures(axis, lower, tuple(2 * math.pi * m / (upper - lower) for m in numbers))
+        return AxisFeatures(axis, lower, tuple(m / (upper - lower) for m in numbers))
 
     return Embedding(tuple(features(axis) for axis in inputs.order))
 
@@ -146,7 +150,7 @@ def embed(inputs: Inputs, modes: int | None = None, spacing: Spacing | None = No
 def feature_box(embedding: Embedding, inputs: Inputs) -> tuple[tuple[float, float], ...]:
     """(lower, upper) of every feature over the domain: the bounds of a raw coordinate, [-1, 1] of a wave."""
     return tuple(
-        (-1.0, 1.0) if part.wavenumbers else inputs.bounds[part.axis]
+        (-1.0, 1.0) if part.frequencies else inputs.bounds[part.axis]
         for part in embedding.parts
         for _ in range(part.size)
     )
