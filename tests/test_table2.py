@@ -37,3 +37,23 @@ def test_rows_are_solved_once_and_gone_on_with(tmp_path):
     before = (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns
     assert call("--max-seconds", "0.001") == short  # read, not solved again
     assert (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns == before
+
+
+# What was reached on two cores, with room for other roundings. Burgers in both precisions is in test_cli.py.
+REACHED = {
+    ("wave", "single"): 2e-6,
+    ("wave", "double"): 1e-12,
+    ("kdv", "single"): 5e-6,
+    ("multiscale", "double"): 1e-11,
+    ("poisson5d", "double"): 1e-13,
+    ("poisson10d", "double"): 1e-9,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("problem", "precision"), REACHED)
+def test_rows_reach_their_errors(problem, precision, tmp_path):
+    chosen = [row for row in table2.rows([problem]) if row.precision == precision]
+    ((_, result),) = table2.table(tmp_path, chosen, {})
+    assert result["converged"]
+    assert table2.error(result) <= REACHED[problem, precision]

@@ -52,9 +52,12 @@ KS = Benchmark(
     presets={
         # Double: the chaos would turn single precision's 1e-7 into 1e-2.
         "default": Preset(
-            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 1800, "intervals": 16}
+            Siren(widths=(30,) * 4),
+            "double",
+            "double precision on a CPU",
+            {"sketch": 1300, "intervals": 16, "max_points": 2**15},
         ),
-        "double": Preset(Siren(widths=(50,) * 4), "double", "a larger network", {"sketch": 2500, "intervals": 16}),
+        "double": Preset(Siren(widths=(40,) * 4), "double", "a larger network", {"sketch": 1800, "intervals": 16}),
         "paper-double": Preset(
             Siren(widths=(70,) * 4),
             "double",
