@@ -12,7 +12,7 @@ from dsgnar import references
 from dsgnar.domain import Box
 from dsgnar.networks import Siren
 from dsgnar.problem import Problem, initial, interior
-from dsgnar.problems.base import Benchmark, Preset
+from dsgnar.problems.base import Benchmark, Measured, Preset
 from dsgnar.reference import Reference
 
 NONLINEARITY = 1.0  # eta
@@ -56,7 +56,11 @@ KDV = Benchmark(
             Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300, "intervals": 4, **_SLOWER}
         ),
         "double": Preset(
-            Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000, "intervals": 4, **_SLOWER}
+            Siren(widths=(40,) * 4),
+            "double",
+            "double precision on a CPU",
+            {"sketch": 2000, "intervals": 4, **_SLOWER},
+            Measured(1.2e-8, 2140),
         ),
         # 5,121 parameters: the frequencies are fixed here, and only here.
         "paper-single": Preset(
