@@ -119,6 +119,7 @@ def table1_(
     ] = None,
     repeats: Annotated[int, typer.Option(help="after the first call, which compiles", min=1)] = 3,
     columns: Annotated[str, typer.Option(help="which of them")] = ",".join(table1.COLUMNS),
+    max_points: Annotated[int, typer.Option(help="leave out the rows with more", min=1)] = table1.ROWS[-1].points,
     into: Into = None,
     quick: Quick = False,
 ) -> None:
@@ -130,7 +131,7 @@ def table1_(
     limits = table1.Limits(max_seconds, memory or (0.9 * free if free else None), repeats)
     measured = []
     with explained(), wrong_values():
-        sizes = table1.QUICK if quick else table1.ROWS
+        sizes = [size for size in (table1.QUICK if quick else table1.ROWS) if size.points <= max_points]
         for size, cell in _shown(table1.table(directory, limits, sizes, _names(columns))):
             measured.append((size, cell))
             out.print(

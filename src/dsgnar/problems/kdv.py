@@ -53,7 +53,11 @@ KDV = Benchmark(
     reference=reference,
     presets={
         "default": Preset(
-            Siren(widths=(30,) * 4), "single", "single precision on a CPU", {"sketch": 1300, "intervals": 4, **_SLOWER}
+            Siren(widths=(30,) * 4),
+            "single",
+            "single precision on a CPU",
+            {"sketch": 1300, "intervals": 4, **_SLOWER},
+            Measured(1.4e-6, 272),
         ),
         "double": Preset(
             Siren(widths=(40,) * 4),

@@ -70,9 +70,9 @@ WAVE = Benchmark(
             "single",
             "plane waves",
             {"sketch": 320, "targets": (0.15, 0.8), "wait": 50, "window": 20},
-            Measured(9.7e-7, 2),
+            Measured(7.5e-7, 3),
         ),
-        "double": Preset(_PLANE_WAVES, "double", "plane waves", {"sketch": 320}, Measured(8.3e-15, 6)),
+        "double": Preset(_PLANE_WAVES, "double", "plane waves", {"sketch": 320}, Measured(2.8e-15, 8)),
         "paper-single": Preset(
             Siren(widths=(40,) * 4),
             "single",
