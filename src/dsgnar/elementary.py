@@ -32,6 +32,12 @@ _SINGLE = (
 )
 
 
+def angle(turns: jax.Array) -> jax.Array:
+    """2 pi times `turns`, less whole ones. Taking them off is exact; a large angle would be rounded, in single precision by
+    2^-24 of it, and a second derivative multiplies that by the square of a wavenumber."""
+    return (turns - jnp.round(turns)) * (2 * jnp.pi)
+
+
 @jax.custom_jvp
 def sincos(v: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(sin v, cos v), elementwise."""

@@ -15,9 +15,7 @@ reach many length scales, and time-dependent ones linear modes. The raw coordina
 features: the paper's parameter counts rule it out, although its Example 4 lists it. Time is passed on
 unchanged and comes last.
 
-In the code the mode m_k on an axis is the frequency m_k / (upper - lower), in turns per unit of length. Whole
-turns are taken off before the angle is formed, which is exact: the rounding of 2 pi m x~ itself would be
-2^-24 of a large angle in single precision, and a second derivative multiplies it by (2 pi m)^2.
+In the code the mode m_k on an axis is the frequency m_k / (upper - lower), in turns per unit of length.
 
 Embeddings consist of slices, sums, products, roundings, sines and cosines only, with Python numbers as
 constants, so that every precision and every way of differentiating them works.
@@ -31,6 +29,8 @@ from typing import Any, Literal
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array, lax
+
+from dsgnar.elementary import angle
 
 Spacing = Literal["linear", "dyadic"]
 
@@ -106,7 +106,7 @@ class AxisFeatures:
             return coordinate
         shifted = coordinate - self.origin
         turns = join([shifted * frequency for frequency in self.frequencies])
-        angles = (turns - jnp.round(turns)) * (2 * math.pi)
+        angles = angle(turns)
         return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)])
 
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dsgnar.domain import Box
+from dsgnar.elementary import angle
 from dsgnar.fields import laplacian
 from dsgnar.networks import MLP, Siren
 from dsgnar.problem import Problem, boundary, interior
@@ -27,12 +28,8 @@ GRID = 181  # a prime, so that no wave number is in step with the grid
 def problem(wave_numbers: tuple[int, ...] = WAVE_NUMBERS) -> Problem:
     """The equation with zero boundary values."""
 
-    def sine(turns):
-        """sin(2 pi turns): whole turns are taken off first, so that single precision rounds no large angle."""
-        return jnp.sin(2 * jnp.pi * (turns - jnp.round(turns)))
-
     def source(x, y):
-        waves = [(w * jnp.pi) ** 2 * sine(w / 2 * x) * sine(w / 2 * y) for w in wave_numbers]
+        waves = [(w * jnp.pi) ** 2 * jnp.sin(angle(w / 2 * x)) * jnp.sin(angle(w / 2 * y)) for w in wave_numbers]
         return 2 / len(wave_numbers) * sum(waves)
 
     return Problem(
