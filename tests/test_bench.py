@@ -288,6 +288,19 @@ def test_the_papers_times_stand_beside_ours():
 # --- the commands -----------------------------------------------------------------------------------------------------
 
 
+def test_table_1_up_to_a_number_of_points(tmp_path, monkeypatch):
+    asked = []
+
+    def pretend(size, column, limits):
+        asked.append(size.points)
+        return table1.Cell(size.points, size.parameters, column, "done", 1.0, (0.5,), 0.25, dataclasses.asdict(limits))
+
+    monkeypatch.setattr(table1, "measure", pretend)
+    result = run("reproduce", "table1", "--max-points", "300000", "--columns", "buckets", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert asked == [size.points for size in table1.ROWS if size.points <= 300_000] and max(asked) == 2**18
+
+
 def test_bench_writes_results_and_compares_with_the_last_ones(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- mine -->\nold\n<!-- /mine -->\nafter\n")

@@ -138,6 +138,9 @@ def test_domains_that_are_none(make, message):
         ({"hard": {"u": Hard(lambda x: jnp.ones(2) * x, on=(Initial(),))}}, r"on 'u' returned shape \(2,\), expected one"),
         ({"hard": {"u": Hard(0.0, on=(Boundary((("z", "lower"),)),))}}, "the hard constraint on 'u': there is no axis 'z'"),
         ({"hard": {"u": Hard(0.0, on=(Boundary(),))}, "periodic": ("x",)}, "hard constraint on 'u': axis 'x' is periodic"),
+        ({"known": {"v": jnp.sin}}, "known part of 'v': the unknowns are u"),
+        ({"known": {"u": lambda y: y}}, "the known part of 'u': its parameter 'y'"),
+        ({"known": {"u": lambda x: x}, "hard": {"u": Hard(0.0, on=(Initial(),))}}, "a hard constraint and a known part"),
     ],
 )  # fmt: skip
 def test_problems_that_are_none(options, message):
@@ -246,6 +249,22 @@ def test_hard_constraints_of_one_unknown_leave_the_others_alone():
     raw, whole = each(network, x), each(problem.constrained(network), x)
     np.testing.assert_array_equal(whole[:, 0], raw[:, 0])
     np.testing.assert_array_equal(whole[:, 1], 2.0)
+
+
+def test_a_known_part_is_added_and_differentiated():
+    problem = state(
+        unknowns=("u", "v"), condition=interior(lambda u, v: u.xx + v.x), known={"u": lambda x, t: x**2 * jnp.exp(t)}
+    )
+    rest = lambda x: jnp.stack([3 * x[0], x[0] * x[1]])
+    x = jnp.array([0.3, 0.5])
+    np.testing.assert_allclose(problem.constrained(rest)(x), [3 * 0.3 + 0.09 * np.exp(0.5), 0.15], rtol=1e-6)
+    found = problem.residual("condition", problem.constrained(rest), x)
+    np.testing.assert_allclose(found, 2 * np.exp(0.5) + 0.5, rtol=1e-6)
+
+
+def test_a_known_part_is_a_function():
+    with pytest.raises(TypeError, match="known part of 'u': expected a function of the axes, got 1.0"):
+        state(condition=heat, known={"u": 1.0})
 
 
 def test_a_hard_boundary_leaves_periodic_faces_alone():

@@ -163,11 +163,34 @@ def test_initial_weights_are_the_authors():
 
 
 def test_the_lid_moves_and_the_other_walls_rest():
-    problem = cavity.problem()
+    problem = cavity.problem(corners=False)
     still = lambda p: jnp.zeros(3)
     at = lambda x, y: -float(problem.residual("wall_u", still, jnp.array([x, y])))
     assert at(0.25, 1.0) == 0.75
     assert at(0.25, 0.0) == at(0.0, 0.5) == at(1.0, 0.5) == 0
+
+
+def test_the_corner_flow_is_a_stokes_flow_between_the_lid_and_the_wall():
+    """What it leaves to the network is smoother: bounded residuals, and speeds along lid and wall without a kink."""
+    problem = cavity.problem()
+    flow = problem.constrained(lambda p: jnp.zeros(3))
+    for r in (1e-3, 1e-6):
+        for x in (r, 1 - r):
+            p = jnp.array([x, 1 - 0.7 * r])
+            assert abs(problem.residual("continuity", flow, p)) < 1e-13
+            assert abs(problem.residual("momentum_x", flow, p)) < 6
+            assert abs(problem.residual("momentum_y", flow, p)) < 3
+        lid, wall = (problem.residual("wall_v", flow, jnp.array(p)) for p in ((r, 1.0), (0.0, 1 - r)))
+        assert lid == 0 and abs(wall + 4 * r) < 10 * r**2  # v_y = 4 on the wall now, as the lid's u_x = -4 asks for
+        lid = problem.residual("wall_u", flow, jnp.array([r, 1.0])) - 4
+        assert abs(lid + 4 * r) < 10 * r**2
+
+
+def test_the_corner_flow_on_the_right_is_the_mirror_image():
+    mirrored = np.array(cavity.corner_flow(0.2, 0.6, 100.0)) * [1, -1, -1]
+    np.testing.assert_allclose(mirrored, cavity.corner_flow(0.8, 0.6, 100.0), rtol=1e-12)
+    assert not cavity.problem(corners=False).known
+    assert SUITE["cavity"].presets["paper-double"].statement == {"corners": False}
 
 
 def test_korteweg_de_vries_carries_a_soliton():

@@ -1,4 +1,6 @@
-"""Values that hold exactly because the network's output is transformed (Lagaris et al. 1998; Appendix B of the paper).
+"""What is known of a solution beforehand, built into the network's output.
+
+Values that hold exactly (Lagaris et al. 1998; Appendix B of the paper).
 
 With `g` a function that takes the prescribed values, and `D >= 0` one that vanishes exactly where they are prescribed,
 
@@ -8,11 +10,18 @@ satisfies them for every network `N`. `D` is a product of one factor per face, n
 `(x-a)/(b-a)` on a lower face, `(b-x)/(b-a)` on an upper one, `(t-t0)/(t1-t0)` at the initial time, squared when
 the time derivative is prescribed too; then `g` is turned at the initial time so as to have that derivative,
 `g(x, t) + (t - t0) (rate(x) - g_t(x, t0))`.
+
+Known parts. Where a solution is a given function `k`, such as the leading term at a corner, plus something smoother,
+
+    u(x) = k(x) + N(x)
+
+leaves the smoother rest to the network.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import equinox as eqx
@@ -47,19 +56,22 @@ class Hard:
 
 @dataclass(frozen=True)
 class Transform:
-    """The transformation of all outputs that makes a problem's hard constraints hold on one domain."""
+    """The transformation of all outputs that builds a problem's hard constraints and known parts in, on one domain."""
 
     domain: Box
     unknowns: tuple[str, ...]
     hard: dict[str, Hard] = field(hash=False)
+    known: dict[str, Callable] = field(hash=False, default_factory=dict)
 
     def __call__(self, x, raw):
         """Outputs at the point `x` from the raw outputs of the network there."""
-        if not self.hard:
+        if not self.hard and not self.known:
             return raw
         return jnp.stack([self._one(name, x, raw[k]) for k, name in enumerate(self.unknowns)])
 
     def _one(self, name: str, x, raw):
+        if name in self.known:
+            return raw + _evaluate(self.known[name], x, self.domain, f"the known part of {name!r}")
         hard = self.hard.get(name)
         if hard is None:
             return raw
@@ -104,7 +116,7 @@ def _evaluate(value: Callable | float, x, domain: Box, what: str):
 
 
 class Constrained(eqx.Module):
-    """A network whose outputs are transformed so that hard constraints hold."""
+    """A network whose outputs are transformed so that hard constraints hold and known parts are added."""
 
     network: Callable
     transform: Transform = eqx.field(static=True)
@@ -113,9 +125,17 @@ class Constrained(eqx.Module):
         return self.transform(x, self.network(x))
 
 
-def constrain(network: Callable, domain: Box, unknowns: Sequence[str], hard: dict[str, Hard]) -> Callable:
-    """The network itself where nothing is hard, else the network with its outputs transformed."""
-    return Constrained(network, Transform(domain, tuple(unknowns), dict(hard))) if hard else network
+def constrain(
+    network: Callable,
+    domain: Box,
+    unknowns: Sequence[str],
+    hard: Mapping[str, Hard],
+    known: Mapping[str, Callable] = MappingProxyType({}),
+) -> Callable:
+    """The network itself where nothing is hard or known, else the network with its outputs transformed."""
+    if not hard and not known:
+        return network
+    return Constrained(network, Transform(domain, tuple(unknowns), dict(hard), dict(known)))
 
 
 def check_rates(domain: Box, unknowns: tuple[str, ...], hard: dict[str, Hard]) -> None:

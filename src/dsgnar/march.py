@@ -52,9 +52,10 @@ class March:
     def _checked(cls, problem: Problem, times: tuple[float, ...]) -> "March":
         if len(times) == 2:
             return cls(times)
-        if problem.hard:
+        if problem.hard or problem.known:
             raise ValueError(
-                "hard values cannot be handed from one time interval to the next; state them as conditions"
+                "hard values and known parts cannot be handed from one time interval to the next; state hard values as "
+                "conditions, leave known parts out, or solve in one interval"
             )
         parts = {name: condition.part for name, condition in problem.conditions.items()}
         if not any(isinstance(part, Initial) for part in parts.values()):

@@ -72,7 +72,8 @@ class Problem:
     """A differential equation with its conditions, checked when it is made.
 
     `conditions` maps names of your choice to `interior(...)`, `initial(...)`, `boundary(...)` and `at(...)`. `periodic` axes
-    hold exactly through the network's input; `hard` values (`{"u": Hard(...)}`) through its output.
+    hold exactly through the network's input; `hard` values (`{"u": Hard(...)}`) through its output. A `known` part of an
+    unknown (`{"p": lambda x, y: jnp.log(x**2 + y**2)}`), such as a singularity that no network can hold, is added to it.
     """
 
     domain: Box
@@ -80,6 +81,7 @@ class Problem:
     conditions: Mapping[str, Condition]
     periodic: tuple[str, ...] = ()
     hard: Mapping[str, Hard] = field(default_factory=dict)
+    known: Mapping[str, Callable] = field(default_factory=dict)
 
     def __post_init__(self):
         for names in ("unknowns", "periodic"):  # one name alone will do
@@ -109,8 +111,8 @@ class Problem:
         return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)
 
     def constrained(self, network: Callable) -> Callable:
-        """The network with the hard constraints built into its output."""
-        return constrain(network, self.domain, self.unknowns, dict(self.hard))
+        """The network with the hard constraints and the known parts built into its output."""
+        return constrain(network, self.domain, self.unknowns, self.hard, self.known)
 
     # --- checks -------------------------------------------------------------------------------------------------------
 
@@ -130,6 +132,13 @@ class Problem:
                 raise ValueError(f"hard constraint on {name!r}: the unknowns are {', '.join(self.unknowns)}")
             if not isinstance(hard, Hard):
                 raise TypeError(f"hard constraint on {name!r}: expected Hard(value, on=...), got {hard!r}")
+        for name, part in self.known.items():
+            if name not in self.unknowns:
+                raise ValueError(f"known part of {name!r}: the unknowns are {', '.join(self.unknowns)}")
+            if not callable(part):
+                raise TypeError(f"known part of {name!r}: expected a function of the axes, got {part!r}")
+            if name in self.hard:
+                raise ValueError(f"{name!r} has a hard constraint and a known part; let the hard value contain the part")
 
     def _check_part(self, what: str, part: Part) -> Part:
         """The part with its faces spelt out; a face of a periodic axis is an error."""

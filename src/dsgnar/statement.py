@@ -67,7 +67,7 @@ def from_suite(name: str, preset: str) -> Statement:
     chosen = benchmark.presets[preset]
     options: Any = {"precision": chosen.precision, **chosen.settings}
     return Statement(
-        problem=benchmark.problem(),
+        problem=benchmark.problem(**chosen.statement),
         name=name,
         network=chosen.network,
         reference=benchmark.reference,

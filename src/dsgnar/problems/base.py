@@ -26,11 +26,13 @@ class Preset:
     about: str
     settings: Mapping[str, Any] = field(default_factory=dict)  # fields of `Settings`
     measured: Measured | None = None
+    statement: Mapping[str, Any] = field(default_factory=dict)  # keyword-only arguments of `problem`
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A problem of the suite. `problem(**parameters)` and `reference(**parameters)` take the same arguments."""
+    """A problem of the suite. `problem` and `reference` take the same parameters. Keyword-only arguments of `problem` are
+    about how it is stated: they do not change the solution."""
 
     name: str
     title: str

@@ -54,9 +54,8 @@ def _parameters(run: Recorded) -> str:
     if run.benchmark is None:
         return ""
     given = inspect.signature(run.benchmark.problem).parameters.values()
-    return ", ".join(
-        f"{p.name.replace('_', ' ')} {listed(p.default)}" for p in given if p.default not in (None, p.empty)
-    )
+    shown = [p for p in given if p.default not in (None, p.empty) and p.kind is not p.KEYWORD_ONLY]
+    return ", ".join(f"{p.name.replace('_', ' ')} {listed(p.default)}" for p in shown)
 
 
 def tools(runs: Mapping[str, Recorded]) -> str:
