@@ -138,7 +138,9 @@ class Problem:
             if not callable(part):
                 raise TypeError(f"known part of {name!r}: expected a function of the axes, got {part!r}")
             if name in self.hard:
-                raise ValueError(f"{name!r} has a hard constraint and a known part; let the hard value contain the part")
+                raise ValueError(
+                    f"{name!r} has a hard constraint and a known part; let the hard value contain the part"
+                )
 
     def _check_part(self, what: str, part: Part) -> Part:
         """The part with its faces spelt out; a face of a periodic axis is an error."""
