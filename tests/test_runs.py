@@ -111,6 +111,8 @@ def test_what_is_wrong_with_a_directory_is_said(marched, tmp_path):
     other = ds.Problem(ds.Box(x=(0, 2), t=(0, 1)), ("u",), problem().conditions, periodic=("x",))
     with pytest.raises(runs.WrongDirectory, match=r"not the problem.*domain.*\[0.0, 2.0\]"):
         ds.load(tmp_path, other)
+    with pytest.raises(runs.WrongDirectory, match=r"not the problem.*its known is \['u'\], and there None"):
+        ds.load(tmp_path, dataclasses.replace(problem(), known={"u": lambda x: x}))
     (tmp_path / "solution.npz").write_bytes(b"PK nonsense")
     with pytest.raises(runs.RunError, match="solution.npz cannot be read"):
         ds.load(tmp_path, problem())

@@ -39,7 +39,8 @@ def describe(statement: Statement, architecture: Any, settings: Settings) -> dic
 def outline(statement: Statement) -> dict[str, Any]:
     """What of a problem can be told apart without its equations."""
     problem = statement.problem
-    return {
+    known = {"known": list(problem.known)} if problem.known else {}
+    return known | {
         "domain": {axis: list(problem.domain.interval(axis)) for axis in problem.domain.axes},
         "time": problem.domain.time,
         "unknowns": list(problem.unknowns),

@@ -217,13 +217,12 @@ def recall(directory: Path | str, problem: Problem | None = None, network: Any =
         kind = described["network"]["type"]
         raise WrongDirectory(f"the network in {directory} is a {kind} of your own: give it again, as `network=...`")
     statement = dataclasses.replace(statement, network=chosen)
-    again = outline(statement)
-    if again != described["statement"]:
-        differs = next(name for name in again if again[name] != described["statement"][name])
-        raise WrongDirectory(
-            f"this is not the problem in {directory}: its {differs} is {again[differs]}, "
-            f"and there {described['statement'][differs]}"
-        )
+    again, before = outline(statement), described["statement"]
+    for name in again | before:
+        if again.get(name) != before.get(name):
+            raise WrongDirectory(
+                f"this is not the problem in {directory}: its {name} is {again.get(name)}, and there {before.get(name)}"
+            )
     return statement
 
 

@@ -43,6 +43,10 @@ def reference(alpha: float = ALPHA, beta: float = BETA, gamma: float = GAMMA) ->
     return compute(alpha, beta, gamma).reference()
 
 
+# Shorter as the flow becomes turbulent: with 16 equal intervals this network left losses of 5e-21 in the first, 1e-14 in the
+# seventh and 1e-10 from the ninth on, and the error ended at 2.2e-4.
+_TIMES = (0.09, 0.18, 0.26, 0.34, 0.41, 0.48, 0.54, 0.586, 0.632, 0.678, 0.724, 0.77, 0.816, 0.862, 0.908, 0.954)
+
 KS = Benchmark(
     name="ks",
     title="Kuramoto-Sivashinsky",
@@ -55,8 +59,7 @@ KS = Benchmark(
             Siren(widths=(30,) * 4),
             "double",
             "double precision on a CPU",
-            {"sketch": 1300, "intervals": 16, "max_points": 2**15},
-            Measured(2.2e-4, 2760),
+            {"sketch": 1300, "intervals": _TIMES, "max_points": 2**15},
         ),
         "double": Preset(Siren(widths=(40,) * 4), "double", "a larger network", {"sketch": 1800, "intervals": 16}),
         "paper-double": Preset(

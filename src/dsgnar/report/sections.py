@@ -42,6 +42,7 @@ def problem(run: Recorded, equations: Sequence[str], stated: Problem | None) -> 
         "periodic": ", ".join(symbol(a) for a in periodic),
         "parameters": pretty(_parameters(run)),
         "held exactly": ", ".join(symbol(u) for u in stated.hard) if stated is not None else "",
+        "partly known": ", ".join(symbol(u) for u in statement.get("known") or ()),
     }
     table = "".join(f'<tr><th scope="row">{name}</th><td>{text}</td></tr>' for name, text in rows.items() if text)
     shown = "".join(map(equation, equations))
