@@ -15,7 +15,7 @@ from dsgnar import references
 from dsgnar.domain import Box
 from dsgnar.networks import Siren
 from dsgnar.problem import Problem, initial, interior
-from dsgnar.problems.base import Benchmark, Measured, Preset
+from dsgnar.problems.base import Benchmark, Preset
 from dsgnar.reference import Reference
 
 ALPHA, BETA, GAMMA = 100 / 16, 100 / 16**2, 100 / 16**4
