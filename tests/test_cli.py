@@ -53,6 +53,14 @@ def test_solve_writes_a_run_directory_and_says_that_it_stopped_early(tmp_path):
     assert "NOT converged" in result.output and "relative l2 error" in result.output
 
 
+def test_any_setting_can_be_given(tmp_path, monkeypatch):
+    monkeypatch.setattr(figures, "save", no_figure)
+    args = ("--max-iterations", "1", "--points", "512", "--sketch", "100", "--out", str(tmp_path), "--quiet")
+    run("solve", "burgers", *args, "--set", "wait=7", "--set", "targets=(0.3, 0.6)")
+    settings = json.loads((tmp_path / "config.json").read_text())["settings"]
+    assert settings["wait"] == 7 and settings["targets"] == [0.3, 0.6] and settings["sketch"] == 100
+
+
 def test_quiet_is_quiet(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "save", no_figure)
     args = ("--max-iterations", "1", "--points", "512", "--sketch", "100", "--out", str(tmp_path), "--quiet")
@@ -68,6 +76,9 @@ def test_quiet_is_quiet(tmp_path, monkeypatch):
         (("burgers", "--sketch", "5000"), "sketch"),
         (("burger",), "did you mean burgers"),
         (("burgers", "--points", "-3"), "points must be a positive integer"),
+        (("burgers", "--set", "wiat=3"), "no setting 'wiat' (did you mean wait?)"),
+        (("burgers", "--set", "wait=soon"), "wait must be a number of iterations, 0 or more: 'soon'"),
+        (("burgers", "--set", "targets"), "targets must be two ratios between 0 and 1"),
         (("missing.py",), "cannot read missing.py"),
         (("broken.py",), "broken.py, line 2: '(' was never closed"),
         (("empty.py",), "defines no `problem`"),

@@ -46,6 +46,10 @@ class Settings:
             _check(
                 value is None or (isinstance(value, int) and value > 0), f"{name} must be a positive integer: {value!r}"
             )
+        _check(
+            self.wait is None or (isinstance(self.wait, int) and self.wait >= 0),
+            f"wait must be a number of iterations, 0 or more: {self.wait!r}",
+        )
         for name in ("radius", "minimum_radius", "single_above", "max_seconds"):
             value = getattr(self, name)
             _check(value is None or value > 0, f"{name} must be positive, not {value!r}")

@@ -12,7 +12,7 @@ import dataclasses
 import difflib
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -131,17 +131,20 @@ def _execute(text: str, path: Path, home: Path) -> dict[str, Any]:
     return names
 
 
+def check_settings(names: Iterable[str], where: str) -> None:
+    """Raise if one of the names is not that of a setting."""
+    known = [f.name for f in dataclasses.fields(Settings)]
+    for name in names:
+        if name not in known:
+            raise StatementError(f"{where}: no setting {name!r}{_meant(name, known)}; there are {', '.join(known)}")
+
+
 def _settings(given: Any, path: Path) -> Settings:
     if isinstance(given, Settings):
         return given
     if not isinstance(given, Mapping):
         raise StatementError(f"{path}: `settings` must be a dictionary or a dsgnar.Settings, not {given!r}")
-    known = [f.name for f in dataclasses.fields(Settings)]
-    for name in given:
-        if name not in known:
-            raise StatementError(
-                f"{path}: there is no setting {name!r}{_meant(name, known)}; there are {', '.join(known)}"
-            )
+    check_settings(given, str(path))
     try:
         return Settings(**given)
     except (TypeError, ValueError) as error:

@@ -1,6 +1,8 @@
 """Commands that solve: `solve`, `resume`, `init`."""
 
+import ast
 import dataclasses
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,7 +17,7 @@ from dsgnar.progress import Progress
 from dsgnar.solution import Solution
 from dsgnar.solve import Run
 from dsgnar.stages import StopReason
-from dsgnar.statement import find
+from dsgnar.statement import check_settings, find
 
 
 def _problems(incomplete: str) -> list[str]:
@@ -50,6 +52,9 @@ def solve(
     points: Annotated[int | None, typer.Option(help="interior points to begin with")] = None,
     max_iterations: Iterations = None,
     max_seconds: Seconds = None,
+    assigned: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="any other setting, such as wait=100")
+    ] = None,
     directory: Annotated[
         Path | None, typer.Option("--out", "-o", help="the run directory; runs/... unless given", file_okay=False)
     ] = None,
@@ -68,6 +73,7 @@ def solve(
     )  # fmt: skip
     options: Any = {name: value for name, value in given.items() if value is not None}
     with explained():
+        options |= _values(assigned or ())
         statement = find(problem, preset)
     with wrong_values():
         settings = dataclasses.replace(statement.settings, **options)
@@ -81,6 +87,19 @@ def solve(
     with explained(kept.path, "; --out chooses another directory"):
         solution = run.run()
     _end(solution, run, kept, quiet)
+
+
+def _values(assigned: Sequence[str]) -> dict[str, Any]:
+    """What `--set` gives: Python's numbers and tuples by name; anything else is text."""
+    texts = dict(text.partition("=")[::2] for text in assigned)
+    check_settings(texts, "--set NAME=VALUE")
+    values: dict[str, Any] = {}
+    for name, text in texts.items():
+        try:
+            values[name] = ast.literal_eval(text)
+        except (SyntaxError, ValueError):
+            values[name] = text
+    return values
 
 
 @app.command()

@@ -88,8 +88,9 @@ def reference(reynolds: float = REYNOLDS) -> Reference:
     return replace(table.reference(), gauge=("p",), groups={"velocity": ("u", "v")})
 
 
-# All in double precision: near the corners the pressure gradient and the Laplacian of the corner flow cancel, and in single
-# precision stage 2 collapsed at a loss of 2e-7 (velocity 8e-4) instead of 5e-8, stage 3 at 2e-8 (1.4e-4).
+# All in double precision: near the corners the pressure gradient and the Laplacian of the corner flow cancel. lambda stays
+# above 1e-8, where a run would remain in single; there stage 2 of `quick` collapsed at a loss of 2e-7 (velocity 8e-4), while
+# in double it went on to 1.6e-8 (1.4e-4).
 _SETTINGS = {"wait": 100, "warm_up": 0}
 _DOUBLE = Preset(Siren(widths=(40,) * 4), "double", "double precision on a CPU", {"sketch": 2000, **_SETTINGS})
 
