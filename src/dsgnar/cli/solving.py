@@ -91,14 +91,14 @@ def solve(
 
 def _values(assigned: Sequence[str]) -> dict[str, Any]:
     """What `--set` gives: Python's numbers and tuples by name; anything else is text."""
-    texts = dict(text.partition("=")[::2] for text in assigned)
-    check_settings(texts, "--set NAME=VALUE")
     values: dict[str, Any] = {}
-    for name, text in texts.items():
+    for assignment in assigned:
+        name, _, text = assignment.partition("=")
         try:
             values[name] = ast.literal_eval(text)
         except (SyntaxError, ValueError):
             values[name] = text
+    check_settings(values, "--set NAME=VALUE")
     return values
 
 
