@@ -45,6 +45,10 @@ def reference(nonlinearity: float = NONLINEARITY, dispersion: float = DISPERSION
 # error ended at 2.1e-5.
 _SLOWER = {"targets": (0.1, 0.8), "wait": 80, "window": 30}
 
+# Shorter once the solitons move: in eight equal intervals the same network left errors of 1e-14 in the first, 4e-10 in the
+# fourth and 2e-8 in the seventh. Four equal ones of 40 x 4 ended at 1.2e-8.
+_TIMES = (0.15, 0.27, 0.36, 0.44, 0.52, 0.6, 0.68, 0.76, 0.84, 0.92)
+
 KDV = Benchmark(
     name="kdv",
     title="Korteweg-de Vries",
@@ -60,11 +64,10 @@ KDV = Benchmark(
             Measured(1.4e-6, 272),
         ),
         "double": Preset(
-            Siren(widths=(40,) * 4),
+            Siren(widths=(30,) * 4),
             "double",
             "double precision on a CPU",
-            {"sketch": 2000, "intervals": 4, **_SLOWER},
-            Measured(1.2e-8, 2140),
+            {"sketch": 1300, "intervals": _TIMES},
         ),
         # 5,121 parameters: the frequencies are fixed here, and only here.
         "paper-single": Preset(
