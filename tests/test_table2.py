@@ -44,7 +44,11 @@ REACHED = {
     ("wave", "single"): 2e-6,
     ("wave", "double"): 1e-12,
     ("kdv", "single"): 5e-6,
+    ("kdv", "double"): 1e-8,
+    ("ks", "double"): 6.5e-4,
     ("multiscale", "double"): 1e-11,
+    ("multiscale-wide", "double"): 1e-9,
+    ("cavity", "double"): 6.34e-4,
     ("poisson5d", "double"): 1e-13,
     ("poisson10d", "double"): 1e-9,
 }
