@@ -1,7 +1,7 @@
 """Table 2 of the paper: the relative l2 error of every problem, the paper's beside the one reached here.
 
-A row is a problem in one precision. It is solved with the first preset of that precision, and kept in a run directory of its
-own: a row that has ended is read, one that was interrupted goes on from its last checkpoint.
+A row is a problem in one precision. It is solved with the preset of that name, or the first one of that precision, and
+kept in a run directory of its own: a row that has ended is read, one that was interrupted goes on from its last checkpoint.
 """
 
 import dataclasses
@@ -13,6 +13,7 @@ from typing import Any
 from dsgnar import keeper, runs
 from dsgnar.keeper import RunDirectory
 from dsgnar.problems import SUITE
+from dsgnar.problems.base import Benchmark
 from dsgnar.solve import Observer, Run
 from dsgnar.stages import StopReason
 from dsgnar.statement import find
@@ -41,11 +42,17 @@ def rows(problems: Sequence[str] = ()) -> tuple[Row, ...]:
         if name not in SUITE:
             raise ValueError(f"there is no problem {name!r}; the table has {', '.join(SUITE)}")
     return tuple(
-        Row(name, precision, next(p for p, preset in benchmark.presets.items() if preset.precision == precision))
+        Row(name, precision, _preset(benchmark, precision))
         for name, benchmark in SUITE.items()
         for precision in benchmark.paper
         if not problems or name in problems
     )
+
+
+def _preset(benchmark: Benchmark, precision: str) -> str:
+    if precision in benchmark.presets:
+        return precision
+    return next(name for name, preset in benchmark.presets.items() if preset.precision == precision)
 
 
 class Interrupted(Exception):

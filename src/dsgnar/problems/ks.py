@@ -63,7 +63,7 @@ KS = Benchmark(
             {"sketch": 1300, "intervals": _TIMES, "max_points": 2**15},
             Measured(8.5e-5, 2790),
         ),
-        "double": Preset(Siren(widths=(40,) * 4), "double", "a larger network", {"sketch": 1800, "intervals": 16}),
+        "large": Preset(Siren(widths=(40,) * 4), "double", "a larger network", {"sketch": 1800, "intervals": 16}),
         "paper-double": Preset(
             Siren(widths=(70,) * 4),
             "double",
