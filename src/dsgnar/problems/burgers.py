@@ -72,7 +72,7 @@ _DOUBLE = Preset(
     measured=Measured(3.2e-13, 1480),
 )
 _QUICK = Preset(
-    Siren(widths=(48,) * 4),
+    Siren(widths=(40,) * 4),
     "double",
     "double precision, all of the time at once",
     {"sketch": 2000},
