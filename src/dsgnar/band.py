@@ -42,9 +42,10 @@ _gbtrf, _gbtrs = get_lapack_funcs(("gbtrf", "gbtrs"), dtype=np.float64)
 (_tbmv,) = get_blas_funcs(("tbmv",), dtype=np.float64)
 
 
-# Below this size one thread: a guess between 700, where one is better, and 1,300, where two are (1300 x 2945 in 0.4 s instead
-# of 0.6, and 30 iterations of Kuramoto-Sivashinsky in 25 s instead of 31). Two make 700 x 1447 a quarter faster, but OpenBLAS's threads go on spinning for tens of milliseconds after each call and take that from what
-# comes next: 0.147 s for an iteration with one thread, 0.157 s with two.
+# Below this size one thread: a guess between 700, where one is better, and 1,300, where two are (1300 x 2945 in 0.4 s
+# instead of 0.6, and 30 iterations of Kuramoto-Sivashinsky in 25 s instead of 31). Two make 700 x 1447 a quarter faster,
+# but OpenBLAS's threads go on spinning for tens of milliseconds after each call and take that from what comes next:
+# 0.147 s for an iteration with one thread, 0.157 s with two.
 _ONE_THREAD_BELOW = 1000
 
 
