@@ -78,6 +78,8 @@ def test_quiet_is_quiet(tmp_path, monkeypatch):
         (("burgers", "--points", "-3"), "points must be a positive integer"),
         (("burgers", "--set", "wiat=3"), "no setting 'wiat' (did you mean wait?)"),
         (("burgers", "--set", "wait=soon"), "wait must be a number of iterations, 0 or more: 'soon'"),
+        (("burgers", "--sketch", "7", "--set", "sketch=5"), "--set sketch=5: sketch is given twice"),
+        (("burgers", "--set", "wait=5", "--set", "wait=6"), "--set wait=6: wait is given twice"),
         (("burgers", "--set", "targets"), "targets must be two ratios between 0 and 1"),
         (("missing.py",), "cannot read missing.py"),
         (("broken.py",), "broken.py, line 2: '(' was never closed"),

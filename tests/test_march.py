@@ -50,8 +50,10 @@ def test_a_march_that_makes_no_sense_is_refused():
         conditions={"heat": ds.interior(lambda u: u.t - 0.1 * u.xx)},
         hard={"u": ds.Hard(lambda x: jnp.sin(2 * jnp.pi * x), on=(ds.Initial(),))},
     )
-    with pytest.raises(ValueError, match="hard values and known parts cannot be handed"):
-        March.of(hard, 2)
+    known = dataclasses.replace(problem(), known={"u": lambda x: x})
+    for refused in (hard, known):
+        with pytest.raises(ValueError, match="hard values and known parts cannot be handed"):
+            March.of(refused, 2)
     given = dataclasses.replace(
         problem(), conditions=dict(problem().conditions) | {"data": ds.at(lambda u: u, {"x": [0.5], "t": 0.2})}
     )

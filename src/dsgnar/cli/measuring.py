@@ -171,7 +171,10 @@ def table2_(
             say(f"interrupted; go on with the same command, which finds its runs in {directory}")
             raise typer.Exit(NOT_CONVERGED) from None
         here, date = machine.describe(), datetime.now(UTC).date().isoformat()
-        stamp = f"`dsgnar reproduce table2`, {machine.key(here)}, dsgnar {machine.version()}, {date}."
+        where = (
+            f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"  # BLAS threads: each run had its own
+        )
+        stamp = f"`dsgnar reproduce table2`, {where}, dsgnar {machine.version()}, {date}."
         text = table2.markdown(found, stamp)
         write_atomically(directory / "table2.md", text.encode())
         _fill(into, "table2", text)

@@ -2,7 +2,7 @@
 
 import ast
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ from dsgnar.progress import Progress
 from dsgnar.solution import Solution
 from dsgnar.solve import Run
 from dsgnar.stages import StopReason
-from dsgnar.statement import check_settings, find
+from dsgnar.statement import StatementError, check_settings, find
 
 
 def _problems(incomplete: str) -> list[str]:
@@ -73,7 +73,7 @@ def solve(
     )  # fmt: skip
     options: Any = {name: value for name, value in given.items() if value is not None}
     with explained():
-        options |= _values(assigned or ())
+        options |= _values(assigned or (), options)
         statement = find(problem, preset)
     with wrong_values():
         settings = dataclasses.replace(statement.settings, **options)
@@ -89,11 +89,13 @@ def solve(
     _end(solution, run, kept, quiet)
 
 
-def _values(assigned: Sequence[str]) -> dict[str, Any]:
-    """What `--set` gives: Python's numbers and tuples by name; anything else is text."""
+def _values(assigned: Sequence[str], given: Collection[str]) -> dict[str, Any]:
+    """What `--set` gives: Python's numbers and tuples by name; anything else is text. Nothing may be `given` twice."""
     values: dict[str, Any] = {}
     for assignment in assigned:
         name, _, text = assignment.partition("=")
+        if name in values or name in given:
+            raise StatementError(f"--set {assignment}: {name} is given twice; leave one out")
         try:
             values[name] = ast.literal_eval(text)
         except (SyntaxError, ValueError):
