@@ -49,8 +49,8 @@ def _march(*pieces: tuple[int, int, int]) -> tuple[float, ...]:
 
 
 # Both are double: the chaos would turn single precision's 1e-7 into 1e-2. Intervals are shorter where the flow becomes
-# turbulent (t = 0.4 to 0.6) and where errors have the longest time to grow. Four layers of 20 with 41 intervals, 0.04 long up
-# to t = 0.36 and 0.02 after it, ended at 1.2e-3.
+# turbulent (t = 0.4 to 0.6) and where errors have the longest time to grow. Four layers of 20 with 41 intervals, 0.04 long
+# up to t = 0.36 and 0.02 after it, ended at 1.2e-3.
 _DOUBLE = Preset(
     Siren(widths=(30,) * 4),
     "double",
