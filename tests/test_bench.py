@@ -374,7 +374,7 @@ def test_every_table_of_the_cost_page_has_its_place():
     page = (DOCS / "cost.md").read_text()
     marks = {mark or {"bench": "bench", "reproduce": "table1"}[command] for command, mark in
              re.findall(r"^    dsgnar (bench|reproduce) .*--into docs/cost\.md#?(\w*)$", page, re.M)}  # fmt: skip
-    assert marks == {"bench", "single", "double", "growth", "table1"}
+    assert marks == {"bench", "svd", "large", "single", "double", "growth", "table1"}
     for mark in marks:
         assert page.count(f"<!-- {mark} -->") == page.count(f"<!-- /{mark} -->") == 1
     with pytest.raises(ValueError, match="no place"):
