@@ -72,7 +72,7 @@ _QUICKER = Preset(
         "points": 2**12,
         "max_points": 2**13,
     },
-    Measured(3.5e-4, 1680),
+    Measured(3.5e-4, 1620),
 )
 
 KS = Benchmark(
