@@ -171,9 +171,8 @@ def table2_(
             say(f"interrupted; go on with the same command, which finds its runs in {directory}")
             raise typer.Exit(NOT_CONVERGED) from None
         here, date = machine.describe(), datetime.now(UTC).date().isoformat()
-        where = (
-            f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"  # BLAS threads: each run had its own
-        )
+        # Without the number of BLAS threads: rows may have been solved with other numbers than this call has.
+        where = f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"
         stamp = f"`dsgnar reproduce table2`, {where}, dsgnar {machine.version()}, {date}."
         text = table2.markdown(found, stamp)
         write_atomically(directory / "table2.md", text.encode())
