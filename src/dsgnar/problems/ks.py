@@ -48,7 +48,7 @@ def _march(*pieces: tuple[int, int, int]) -> tuple[float, ...]:
     return tuple(k / 1000 for begin, end, length in pieces for k in range(begin + length, end + 1, length))
 
 
-# Both are double: the chaos would turn single precision's 1e-7 into 1e-2. Intervals become shorter with the turbulence; those
+# Both are double: the chaos would turn single precision's 1e-7 into 1e-2. Intervals shorten with the turbulence; those
 # of the default also where its errors began to grow (t = 0.1 and 0.5). Four layers of 20 with 41 intervals, 0.04 long up to
 # t = 0.36 and 0.02 after it, ended at 1.2e-3; four of 30 with 16 equal ones, at 2.2e-4.
 _DOUBLE = Preset(
