@@ -27,14 +27,15 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from dsgnar.domain import Box, Interior
-from dsgnar.fields import laplacian
+from dsgnar.calculus.precision import x64
+from dsgnar.calculus.streams import stream
 from dsgnar.networks import MLP, SPINN, Architecture, Inputs, Siren
-from dsgnar.precision import x64
+from dsgnar.optimise.residuals import BATCH, Residuals
 from dsgnar.problem import Problem, interior
-from dsgnar.problems import burgers
-from dsgnar.residuals import BATCH, Residuals
-from dsgnar.sampling import generator, sample
+from dsgnar.problem.domain import Box, Interior
+from dsgnar.problem.fields import laplacian
+from dsgnar.problem.sampling import sample
+from dsgnar.suite import burgers
 
 Times = tuple[float, float]
 
@@ -104,7 +105,7 @@ def seconds(executable: Callable, *args) -> float:
 def measure(case: Case, quantity: str, points: int, repeats: int, modes: tuple[str, ...]) -> dict[str, Times]:
     """(run, compile) seconds by mode."""
     both, theta = case.residuals()
-    x = sample(Interior(), case.problem.domain, points, generator(0, "benchmark"))
+    x = sample(Interior(), case.problem.domain, points, stream(0, "benchmark"))
     batches = jnp.asarray(x.astype(case.dtype).reshape(-1, BATCH, x.shape[1]))
     programs = {mode: compiled(mean_over_batches(quantity, both[mode]), theta, batches) for mode in modes}
     runs = [{mode: seconds(run, theta, batches) for mode, (run, _) in programs.items()} for _ in range(repeats + 1)]

@@ -1,6 +1,6 @@
 """Make the pictures of the documentation from one run: `.venv/bin/python docs/screenshots.py [NAME ...] [--run DIR]`.
 
-Without `--run` a run of Burgers in single precision is made first (under a minute on two cores). Needs chromium.
+Without `--run` it first solves Burgers in single precision (under a minute on two cores). Needs chromium.
 """
 
 import argparse
@@ -9,21 +9,25 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from typing import Literal
 
 from playwright.sync_api import sync_playwright
 from rich.console import Console
 
-from dsgnar import figures, report, runs
 from dsgnar.cli import app
-from dsgnar.interruption import Interruption
-from dsgnar.progress import Progress
+from dsgnar.showing import figures, report
+from dsgnar.showing.progress import panel
+from dsgnar.solving.context import Context
+from dsgnar.solving.interruption import Interruption
+from dsgnar.solving.observers import View
+from dsgnar.storing import runs
 
 HERE = Path(__file__).parent
 
 
-def photograph(html: Path, picture: Path, width: int, height: int, scheme: str = "light") -> None:
+def photograph(html: Path, picture: Path, width: int, height: int, scheme: Literal["light", "dark"] = "light") -> None:
     """A picture of a page in the browser."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -48,18 +52,13 @@ def report_page(run: Path) -> None:
 
 def terminal(run: Path) -> None:
     """terminal.png: the live view in the middle of a run."""
-    solution = runs.load(run)
+    statement, solution = runs.recall(run), runs.load(run)
     assert solution.outcome is not None
-    history = solution.outcome.history
-    progress = Progress(title=runs.recall(run).title)
-    progress.run = SimpleNamespace(
-        history=history[: 2 * len(history) // 3],
-        interruption=Interruption(),
-        settings=solution.outcome.settings,
-        **{name: getattr(solution, name) for name in ("problem", "march", "residuals", "architecture")},
-    )
+    context = Context.of(statement.problem, statement.network, solution.outcome.settings)
+    history = solution.history[: 2 * len(solution.history) // 3]
+    view = View(context, replace(context.start(), history=history), Interruption())
     console = Console(record=True, width=70, file=io.StringIO(), force_terminal=True)
-    console.print(progress.view())
+    console.print(panel(view, statement.title))
     drawing = re.sub(r"@font-face \{.*?\}", "", console.export_svg(title="dsgnar solve burgers"), flags=re.S)
     with tempfile.TemporaryDirectory() as folder:
         html = Path(folder) / "terminal.html"

@@ -1,22 +1,34 @@
 """A small problem that several tests share: heat conduction with a network of a few dozen parameters."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import dsgnar as ds
-from dsgnar import runs
+from dsgnar.calculus.streams import stream
 from dsgnar.networks import Inputs
-from dsgnar.residuals import Residuals
-from dsgnar.sampling import generator, sample
-from dsgnar.solution import Outcome, Record, Solution
-from dsgnar.solve import Run
-from dsgnar.stages import StopReason
-from dsgnar.statement import from_suite
+from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem.reference import Reference, interior_grid
+from dsgnar.problem.sampling import sample
+from dsgnar.solving.context import Context
+from dsgnar.solving.record import Outcome, Record
+from dsgnar.solving.solution import Solution
+from dsgnar.solving.stop import StopReason
+from dsgnar.storing import runs
+from dsgnar.suite.statement import from_suite
 
 WEIGHTS = np.array([0.3, 1.7])
 
+# Runs of seconds. Tests that agree in network and points share compiled kernels, of which there are few: held-out points
+# have the shape of training points, and an even sketch falls into two shares of equal shape.
+NETWORK = ds.MLP(widths=(10, 10))
+SIZES = dict(sketch=72, points=512, max_points=512, held_out=512)
+SMALL = dict(network=NETWORK, wait=10, **SIZES)
 
+
+@cache
 def problem() -> ds.Problem:
     return ds.Problem(
         domain=ds.Box(x=(0, 1), t=(0, 1)),
@@ -29,6 +41,16 @@ def problem() -> ds.Problem:
     )
 
 
+def heat_reference() -> Reference:
+    """The exact solution of the problem on a grid."""
+
+    def exact(x, t):
+        return {"u": np.exp(-0.1 * (2 * np.pi) ** 2 * t) * np.sin(2 * np.pi * x)}
+
+    return Reference.on_grid({"x": interior_grid(0, 1, 40), "t": interior_grid(0, 1, 30)}, exact, 0.0, "closed form")
+
+
+@cache
 def residuals(dtype=np.float64, widths=(6, 6)):
     """Residuals of the problem for a small network, and the network's parameters."""
     inputs = Inputs(((0.0, 1.0), (0.0, 1.0)), 1, (0,))
@@ -39,7 +61,7 @@ def points(interior=40, initial=15):
     """Training points by condition."""
     p = problem()
     return {
-        name: sample(c.part, p.domain, n, generator(1, name))
+        name: sample(c.part, p.domain, n, stream(1, name))
         for (name, c), n in zip(p.conditions.items(), (interior, initial), strict=True)
     }
 
@@ -60,10 +82,8 @@ def invented(problem, network=None, *, error=False, dtype=np.float64, intervals=
     a ratio (15), an undamped one (7), and the ends of time intervals at equal distances.
     """
     network = network or ds.MLP(widths=(6, 6))
-    run = Run(
-        problem, network, ds.Settings(precision="double" if dtype == np.float64 else "single", intervals=intervals)
-    )
-    theta = np.asarray(run.state.theta)
+    context = _context(problem, network, "double" if dtype == np.float64 else "single", intervals)
+    theta = np.asarray(context.start().iterate.theta)
     thetas = theta * (1 + 0.1 * np.random.default_rng(0).standard_normal((intervals, theta.size)))
     errors = dict.fromkeys(problem.unknowns, 0.5) if error else None
     history = tuple(
@@ -77,11 +97,16 @@ def invented(problem, network=None, *, error=False, dtype=np.float64, intervals=
         for k in range(1, 21)
     )  # fmt: skip
     account = dict(
-        settings=run.settings, history=history, stop=stop, seconds={"solve": 40.0, "compile": 2.0},
+        settings=context.settings, history=history, stop=stop, seconds={"solve": 40.0, "compile": 2.0},
         held_out=dict.fromkeys(problem.conditions, 1e-10), points=dict.fromkeys(problem.conditions, 50), relative_l2=errors,
     )  # fmt: skip
     outcome = Outcome(**account | changed)
-    return Solution(problem, network, run.residuals, thetas.astype(dtype), run.march, outcome)
+    return Solution(context.model, thetas.astype(dtype), outcome)
+
+
+@cache
+def _context(problem, network, precision, intervals) -> Context:
+    return Context.of(problem, network, ds.Settings(precision=precision, intervals=intervals))
 
 
 def run_of_burgers(directory):

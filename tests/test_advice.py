@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
-from dsgnar import advice
-from dsgnar.stages import StopReason
+from dsgnar.solving import advice
+from dsgnar.solving.stop import StopReason
 from small import invented, problem
 
 FLOOR = {"heat": 1e-8, "start": 1e-8}
@@ -66,7 +66,12 @@ def test_residuals_that_are_larger_between_the_points_ask_for_points():
 
 
 @pytest.mark.parametrize(
-    ("stop", "how"), [(StopReason.RADIUS, "radius collapsed"), (StopReason.STALLED, "loss stalled")]
+    ("stop", "how"),
+    [
+        (StopReason.RADIUS, "radius collapsed"),
+        (StopReason.STALLED, "loss stalled"),
+        (StopReason.REJECTED, "steps were rejected"),
+    ],
 )
 def test_an_end_above_the_floor_asks_for_a_larger_network_or_marching(stop, how):
     (sentence,) = told(stop=stop)
@@ -74,6 +79,11 @@ def test_an_end_above_the_floor_asks_for_a_larger_network_or_marching(stop, how)
         sentence
         == f"{how} well above the floor (residuals 1e+06 times): a larger network or sketch, or time marching (intervals=4)"
     )
+
+
+@pytest.mark.parametrize("stop", StopReason)
+def test_there_is_advice_for_every_end(stop):
+    assert told(stop=stop)
 
 
 def test_marching_is_not_proposed_twice():

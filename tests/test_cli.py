@@ -4,6 +4,7 @@ import errno
 import json
 import re
 import signal
+from functools import partial
 from pathlib import Path
 
 import jax
@@ -12,12 +13,18 @@ import pytest
 from typer.testing import CliRunner
 
 import dsgnar as ds
-from dsgnar import checkpoints, figures
-from dsgnar.cli import app
-from dsgnar.keeper import RunDirectory
-from dsgnar.problems import SUITE
-from dsgnar.problems.burgers import reference
-from small import problem
+from dsgnar.cli import app, looking
+from dsgnar.showing import figures
+from dsgnar.solving.context import Context
+from dsgnar.storing import checkpoints, runs
+from dsgnar.storing.directory import RunDirectory
+from dsgnar.suite import SUITE
+from dsgnar.suite.burgers import reference
+from dsgnar.suite.own_file import check_settings, find
+from dsgnar.suite.statement import from_suite
+from dsgnar.tools.doctor import Check
+from small import invented, problem, run_of_burgers
+from test_report import drawn, plane
 
 pytestmark = pytest.mark.usefixtures("shared_kernels")
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -32,15 +39,47 @@ def no_figure(solution, reference, path, title=""):
     path.write_bytes(b"")
 
 
-def test_list():
-    assert all(name in run("list").output for name in SUITE)
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_list_says_what_each_problem_is_and_fits_the_terminal(columns):
+    result = CliRunner().invoke(app, ["list"], env={"COLUMNS": columns})
+    lines = result.output.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    for name, benchmark in SUITE.items():
+        start = lines.index(f"{name}  {benchmark.title}: {benchmark.about}")
+        presets = lines[start + 1 : start + 1 + len(benchmark.presets)]
+        assert [line.split()[0] for line in presets] == list(benchmark.presets)
+    assert "  default (single)   single    MLP           1,447     700  4.5e-07       12" in lines
+    assert "…" not in result.output
+
+
+def test_list_for_programs():
     rows = json.loads(run("list", "--json").output)
     assert {(r["problem"], r["preset"]) for r in rows} >= {("burgers", "default"), ("burgers", "paper-double")}
+    first = rows[0]
+    assert (first["parameters"], first["sketch"], first["aliases"]) == (1447, 700, ["single"])
+    assert first["description"].startswith("Burgers: ") and len({(r["problem"], r["preset"]) for r in rows}) == len(
+        rows
+    )
+
+
+def test_the_version():
+    result = run("--version")
+    assert result.exit_code == 0 and result.output == f"dsgnar {ds.__version__}\n"
 
 
 def test_doctor_finds_this_installation_sound():
     result = run("doctor")
     assert result.exit_code == 0 and "BAD" not in result.output
+    assert result.output.splitlines()[-1] == "This installation is sound: all checks passed."
+
+
+def test_doctor_has_one_verdict_on_a_faulty_installation(monkeypatch):
+    monkeypatch.setattr(
+        looking, "check_numerics", lambda: [Check("products", False, "wrong"), Check("dtypes", True, "")]
+    )
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1] == "This installation is NOT sound: products failed."
 
 
 def test_solve_writes_a_run_directory_and_says_that_it_stopped_early(tmp_path):
@@ -56,9 +95,28 @@ def test_solve_writes_a_run_directory_and_says_that_it_stopped_early(tmp_path):
 def test_any_setting_can_be_given(tmp_path, monkeypatch):
     monkeypatch.setattr(figures, "save", no_figure)
     args = ("--max-iterations", "1", "--points", "512", "--sketch", "100", "--out", str(tmp_path), "--quiet")
-    run("solve", "burgers", *args, "--set", "wait=7", "--set", "targets=(0.3, 0.6)")
-    settings = json.loads((tmp_path / "config.json").read_text())["settings"]
-    assert settings["wait"] == 7 and settings["targets"] == [0.3, 0.6] and settings["sketch"] == 100
+    ours = ("--set", "wait=7", "--set", "targets=(0.3, 0.6)", "--set", "gap=inf", "--set", "greedy=False")
+    assert run("solve", "burgers", *args, *ours).exit_code == 3
+    config = json.loads((tmp_path / "config.json").read_text())
+    method = config["method"]
+    assert method["wait"] == 7 and method["targets"] == [0.3, 0.6] and config["settings"]["sketch"] == 100
+    assert method["gap"] is None and method["greedy"] is False  # null: infinity
+    assert config["method_changes"] == ["gap", "greedy", "points", "targets", "wait"]
+
+
+def test_a_preset_may_be_called_by_its_precision(tmp_path, monkeypatch):
+    """`poisson5d --preset double` is the default; the directory is named after what was asked for."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "save", no_figure)
+    args = ("--max-iterations", "1", "--points", "32", "--sketch", "20", "--set", "held_out=32", "--quiet")
+    result = run("solve", "poisson5d", "--preset", "double", *args)
+    assert result.exit_code == 3, result.output
+    config = json.loads(Path("runs/poisson5d-double-fast-seed0/config.json").read_text())
+    assert config["preset"] == "double" and config["settings"]["precision"] == "double"
+    assert config["network"]["widths"] == [32] and ds.load("runs/poisson5d-double-fast-seed0").parameters == 226
+    double, default = (from_suite("multiscale", preset) for preset in ("double", "default"))
+    assert (double.network, double.settings) == (default.network, default.settings)
+    assert runs.default_directory(double, double.settings) == Path("runs/multiscale-double-fast-seed0")
 
 
 def test_quiet_is_quiet(tmp_path, monkeypatch):
@@ -77,10 +135,21 @@ def test_quiet_is_quiet(tmp_path, monkeypatch):
         (("burger",), "did you mean burgers"),
         (("burgers", "--points", "-3"), "points must be a positive integer"),
         (("burgers", "--set", "wiat=3"), "no setting 'wiat' (did you mean wait?)"),
-        (("burgers", "--set", "wait=soon"), "wait must be a number of iterations, 0 or more: 'soon'"),
+        (("burgers", "--set", "wait=soon"), "wait must be an integer, 0 or more: 'soon'"),
+        (("burgers", "--set", "wait=1.5"), "wait must be an integer, 0 or more: 1.5"),
+        (("burgers", "--set", "wait=[1"), "wait must be an integer, 0 or more: '[1'"),
+        (("burgers", "--set", "hashes=0"), "hashes must be a positive integer: 0"),
+        (("burgers", "--set", "gap=nan"), "gap must be positive, not 'nan'"),
+        (("burgers", "--set", "method=quick"), "method must be 'fast' or 'paper'"),
+        (("burgers", "--set", "precision=half"), "precision"),
+        (("burgers", "--set", "seed=-1"), "seed must be an integer, 0 or more: -1"),
+        (("burgers", "--set", "intervals=x"), "intervals must be a positive integer or a list of times: 'x'"),
+        (("burgers", "--set", "row_sketch=none"), "row_sketch must be one of 'buckets', 'hashes', not 'none'"),
+        (("burgers", "--set", "=3"), "--set =3: no setting ''"),
         (("burgers", "--sketch", "7", "--set", "sketch=5"), "--set sketch=5: sketch is given twice"),
         (("burgers", "--set", "wait=5", "--set", "wait=6"), "--set wait=6: wait is given twice"),
-        (("burgers", "--set", "targets"), "targets must be two ratios between 0 and 1"),
+        (("burgers", "--set", "targets"), "--set targets: write NAME=VALUE"),
+        (("burgers", "--set", "targets=0.5"), "targets must be two ratios between 0 and 1"),
         (("missing.py",), "cannot read missing.py"),
         (("broken.py",), "broken.py, line 2: '(' was never closed"),
         (("empty.py",), "defines no `problem`"),
@@ -127,11 +196,89 @@ def test_the_example_is_not_written_over_a_file(mine):
     assert run("init", "mine.py").exit_code == 2 and mine.read_text() == "mine"
 
 
+def test_the_example_is_a_python_file(mine):
+    result = run("init", "foo.txt")
+    assert result.exit_code == 2 and "foo.txt: a problem is a Python file; use a name such as foo.py" in result.output
+    assert not Path("foo.txt").exists()
+
+
+def test_a_misspelt_name_in_a_file_is_pointed_out(mine):
+    mine.write_text(mine.read_text().replace("settings = dict", "setting = dict"))
+    result = run("solve", "mine.py", *SHORT, "--max-seconds", "0.001", "--quiet")
+    assert result.exit_code == 3
+    assert result.output == "dsgnar: mine.py defines `setting`, which is ignored; did you mean `settings`?\n"
+
+
+TABLE = 'ds.Reference(np.zeros((2, 2)), {"u": np.zeros(2)}, 0.0, "")'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (f"return {TABLE}".replace('"u"', '"v"'), "reference: its values are for 'v'"),
+        (
+            f"return {TABLE}".replace("np.zeros(2)}", "np.full(2, np.nan)}"),
+            "2 of 2 numbers in its values of 'u' are NaN",
+        ),
+        (f"return {TABLE}".replace("np.zeros(2)}", "np.zeros(2) * 1j}"), "its values of 'u' are complex"),
+        (f"return {TABLE}".replace("np.zeros(2)}", "np.zeros(3)}"), "its values of 'u' have shape (3,)"),
+        ("return 3", "reference: expected a Reference(points, values, accuracy, source), got int"),
+        ("return {'u': 1}['v']", "mine.py, line 39: KeyError: 'v' return {'u': 1}['v']"),
+        ("import nowhere_to_be_found", "ModuleNotFoundError"),
+    ],
+)
+def test_a_wrong_reference_is_refused_before_anything_is_compiled(text, message, mine, monkeypatch):
+    monkeypatch.setattr(Context, "compile", lambda *_: pytest.fail("compiled"))
+    start = mine.read_text().split("# Known values")[0]
+    mine.write_text(f"{start}\ndef reference():\n    {text}\n")
+    result = run("solve", "mine.py", *SHORT)
+    said = " ".join(result.output.split())
+    assert result.exit_code == 2 and message in said and "Traceback" not in said
+    assert result.output.count("\n") <= 3 and not Path("runs").exists()
+
+
 @pytest.mark.slow
 def test_the_example_converges_as_it_is(mine):
     assert run("solve", "mine.py", "--quiet").exit_code == 0
     found = json.loads((mine.parent / "runs" / "mine-fast-seed0" / "result.json").read_text())
     assert found["relative_l2"]["u"] < 1e-5
+
+
+WITH_HELPER = """
+import numpy as np
+import dsgnar as ds
+
+problem = ds.Problem(
+    domain=ds.Box(x=(0, 1), t=(0, 1)),
+    unknowns=("u",),
+    conditions={"pde": ds.interior(lambda u: u.t + u.x), "start": ds.initial(lambda u, x: u - x)},
+)
+
+def reference():
+    from helper import HEIGHT
+    axis = np.linspace(0.05, 0.95, 10)
+    return ds.Reference.on_grid({"x": axis, "t": axis}, lambda x, t: {"u": HEIGHT + x}, accuracy=0.0, source="helper")
+"""
+
+
+def test_a_comparison_evaluates_each_run_with_its_own_helper(tmp_path, monkeypatch):
+    """Two folders with a file and a helper.py each: both runs have the same solution, and other references."""
+    monkeypatch.chdir(tmp_path)
+    for name, height in (("a", 1000.0), ("b", 1.0)):
+        Path(name).mkdir()
+        Path(name, "mine.py").write_text(WITH_HELPER)
+        Path(name, "helper.py").write_text(f"HEIGHT = {height}\n")
+        statement = find(f"{name}/mine.py")
+        statement.reference()  # as `solve` does: the helper is imported, and kept
+        runs.write(Path("runs", name), invented(statement.problem, error=True), statement)
+        assert Path("runs", name, "helpers", "helper.py").exists()
+    result = run("report", "runs/a", "runs/b", "--out", "page.html")
+    assert result.exit_code == 0, result.output
+    maps = [
+        t for chart in drawn(Path("page.html").read_text()).values() for t in chart["traces"] if t["type"] == "heatmap"
+    ]
+    high, low = (np.median(plane(trace)) for trace in maps)
+    assert high - low == pytest.approx(3, abs=0.5)  # decades
 
 
 # --- interruptions and failures ---------------------------------------------------------------------------------------
@@ -155,7 +302,8 @@ def test_an_interrupted_run_says_how_to_go_on(mine, monkeypatch):
     with monkeypatch.context() as patch:
         At(patch, 1, lambda: signal.raise_signal(signal.SIGINT))
         result = run("solve", "mine.py", *SHORT, "--out", "run")
-    assert result.exit_code == 3 and "go on with: dsgnar resume run" in result.output
+    assert result.exit_code == 3 and "continue with: dsgnar resume run" in result.output
+    assert "NOT converged: the run was interrupted" in result.output  # the summary
     refused = run("solve", "mine.py", *SHORT, "--out", "run")
     assert refused.exit_code == 2 and "unfinished run" in refused.output and "--force" in refused.output
     assert run("resume", "run").exit_code == 3
@@ -166,6 +314,54 @@ def test_an_interrupted_run_says_how_to_go_on(mine, monkeypatch):
     assert more.exit_code == 3 and json.loads(Path("run/result.json").read_text())["iterations"] == 5
     anew = run("solve", "mine.py", *SHORT, "--out", "run")
     assert anew.exit_code == 3 and "now in run/earlier-1" in anew.output
+
+
+def test_ctrl_c_while_the_figure_is_drawn_says_what_is_safe(mine, monkeypatch):
+    def interrupted(solution, reference, path, title=""):
+        path.write_bytes(b"half a figure")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(figures, "save", interrupted)
+        result = run("solve", "mine.py", *SHORT, "--out", "run")
+    assert result.exit_code == 3 and "NOT converged" in result.output
+    assert "the result is safe in run. Draw it later: dsgnar plot run" in result.output
+    assert "(result.json, history.csv)" in result.output  # and no figure
+    assert not list(Path("run").glob("figure*")) and Path("run/result.json").exists()
+    assert run("plot", "run").exit_code == 0 and Path("run/figure.png").exists()
+
+
+@pytest.mark.parametrize("text", ["{}", "[]"])
+@pytest.mark.parametrize("name", ["config.json", "result.json"])
+def test_an_empty_file_of_a_run_is_met_with_a_sentence(name, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(figures, "save", no_figure)
+    run_of_burgers(tmp_path / "run")
+    Path("run", name).write_text(text)
+    for command in ("show", "report", "plot", "resume"):
+        result = run(command, "run")
+        assert result.exit_code in (1, 2), command
+        expected = "no checkpoint" if (command, name) == ("resume", "result.json") else f"run/{name} was changed, or"
+        assert result.output.startswith("dsgnar: ") and expected in result.output
+        assert result.output.count("\n") == 1
+
+
+def test_a_run_of_an_earlier_version_is_refused_with_a_sentence(tmp_path):
+    """As 0.1.0 wrote them: no constants of the method, no modules beside the file."""
+    run_of_burgers(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    old = {
+        name: config[name] for name in ("problem", "preset", "source", "file", "statement", "network", "environment")
+    }
+    old |= {"file_sha256": None, "settings": config["settings"] | {"method": "fast", "wait": 40}}
+    (tmp_path / "config.json").write_text(json.dumps(old))
+    (tmp_path / "result.json").unlink()
+    (tmp_path / checkpoints.CURRENT).write_bytes(b"dsgnar checkpoint 1\n")
+    for command in ("resume", "plot"):
+        result = run(command, str(tmp_path))
+        assert (
+            result.exit_code == 1 and "config.json was changed, or another version of dsgnar wrote it" in result.output
+        )
 
 
 def test_resuming_what_cannot_be_resumed_is_a_wrong_call(tmp_path):
@@ -229,7 +425,11 @@ def test_a_device_without_memory_keeps_what_was_reached(mine, monkeypatch):
 
 @pytest.mark.parametrize(
     ("line", "expected"),
-    [("solve bur", {"burgers", "burgers-shifted"}), ("solve burgers --preset pap", {"paper-single", "paper-double"})],
+    [
+        ("solve bur", {"burgers", "burgers-shifted"}),
+        ("solve burgers --preset pap", {"paper-single", "paper-double"}),
+        ("solve burgers --preset sin", {"single"}),
+    ],
 )
 def test_the_shell_completes_names(line, expected):
     words = f"dsgnar {line}"
@@ -245,15 +445,18 @@ def test_every_command_of_the_readme_exists():
         if words[0] == "solve":
             assert words[1] in SUITE
             options = dict(zip(words[2::2], words[3::2], strict=True))
-            assert options.get("--preset", "default") in SUITE[words[1]].presets
+            assert SUITE[words[1]].find(options.get("--preset", "default")) is not None
+            check_settings([options.get("--set", "wait").partition("=")[0]], line)
 
 
-def test_the_example_of_the_readme_solves_burgers():
-    code = re.search(r"```python\n(.*?)```", README, re.S)
-    assert code is not None
+def test_the_examples_of_the_readme_solve_burgers(monkeypatch):
+    first, *others = re.findall(r"```python\n(.*?)```", README, re.S)
     names: dict = {}
-    exec(code.group(1), names)
+    exec(first, names)
     solution = names["solution"]
+    monkeypatch.setattr(ds, "solve", partial(ds.solve, max_iterations=1, points=128, sketch=50))
+    for other in others:  # they vary the first one; that they run is enough
+        exec(other, names)
     assert isinstance(solution, ds.Solution) and solution.outcome is not None
     assert solution.relative_l2(reference())["u"] < 2e-6
     assert np.isfinite(names["solution"].derivative("u", "xx")(x=0.5, t=1.0))

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dsgnar.elementary import sincos
+from dsgnar.calculus.elementary import sincos
 
 
 @pytest.mark.parametrize("dtype, reach, roundoff", [(np.float64, 1e5, 2.0**-53), (np.float32, 1e3, 2.0**-24)])

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
-from dsgnar import export
-from dsgnar import solution as solution_module
+from dsgnar.showing import export
+from dsgnar.solving import evaluation
 from small import invented, problem
+
+pytestmark = pytest.mark.filterwarnings("error:.*outside the domain")  # a warning for people who evaluate
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +113,12 @@ def test_one_grid_has_time_as_an_axis(heat, tmp_path):
     np.testing.assert_allclose(data["u"].reshape(5, 5), heat(x=x, t=t[:, None]), rtol=1e-14)
 
 
+def test_a_grid_may_reach_beyond_the_domain(heat, tmp_path):
+    heat.to_csv(tmp_path / "heat.csv", x=[0.5], t=[0.0, 1.5])
+    rows = np.loadtxt(tmp_path / "heat.csv", delimiter=",", skiprows=1)
+    np.testing.assert_allclose(rows[:, 2], heat(x=0.5, t=rows[:, 1], extrapolate=True), rtol=1e-14)
+
+
 # --- what goes wrong --------------------------------------------------------------------------------------------------
 
 
@@ -198,10 +206,10 @@ def test_any_number_of_points_is_evaluated_in_batches(heat, monkeypatch):
         sizes.append(x.shape)
         return jnp.sum(x, axis=1)
 
-    points = np.random.default_rng(0).random((3 * solution_module.BATCH + 5, 2))
+    points = np.random.default_rng(0).random((3 * evaluation.BATCH + 5, 2))
     values = heat._batches(kernel, points)
     np.testing.assert_allclose(values, points.sum(axis=1), rtol=1e-15)
-    assert len(sizes) > 3 and max(n for n, _ in sizes) <= solution_module.BATCH
+    assert len(sizes) > 3 and max(n for n, _ in sizes) <= evaluation.BATCH
 
 
 def test_derivatives_of_any_order(heat):

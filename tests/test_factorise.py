@@ -1,5 +1,8 @@
 """Every factorisation solves the same damped problem, as accurately as the SVD does."""
 
+import ctypes
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsgnar.band import Band, reduce_to_band
-from dsgnar.factorise import SVD, Auto, best
-from dsgnar.subproblem import FactorisationError
+from dsgnar.optimise import blas
+from dsgnar.optimise.band import Band, reduce_to_band
+from dsgnar.optimise.factorise import SVD, Auto, best
+from dsgnar.optimise.subproblem import FactorisationError
 
 SHAPES = [(48, 48), (37, 70), (70, 37), (33, 33), (5, 9), (1, 1), (1, 4)]
 DOUBLE = [SVD("lapack"), SVD("jax"), Band(16), Band(2), Band(64), Auto()]
@@ -148,9 +152,10 @@ def test_zeros(method, zero):
         A[5:] = 0.0  # exactly singular
     (r if zero == "r" else A)[...] *= zero == "part"
     problem = method.factorise(A, r)
-    trial = problem.solve_radius(1e-3)
-    assert trial.norm == pytest.approx(1e-3 if zero == "part" else 0.0, rel=1e-10)
-    assert np.all(np.isfinite(problem.step(trial.lam)))
+    for radius in (1e-3, 1e-4, 2e-3):
+        trial = problem.solve_radius(radius)
+        assert trial.norm == pytest.approx(radius if zero == "part" else 0.0, rel=1e-10)
+        assert np.all(np.isfinite(problem.step(trial.lam)))
 
 
 @settings(max_examples=25, deadline=None)
@@ -176,6 +181,74 @@ def test_the_band_form_has_the_singular_values_of_the_matrix(n, width, seed, dty
     tolerance = float(100 * np.finfo(dtype).eps * np.linalg.norm(A))
     np.testing.assert_allclose(np.linalg.svd(B)[1], np.linalg.svd(A)[1], atol=tolerance)
     assert np.linalg.norm(c) == pytest.approx(np.linalg.norm(A[:, 0]), rel=1e-5)
+
+
+# --- BLAS -------------------------------------------------------------------------------------------------------------
+
+
+def gemm_signature(integer, scalar="__pyx_t_5scipy_6linalg_11cython_blas_d *"):
+    """The name of the capsule of dgemm in SciPy 1.17, with `integer` for the type of sizes."""
+    i, s = integer, scalar
+    return f"void (char *, char *, {i}, {i}, {i}, {s}, {s}, {i}, {s}, {i}, {s}, {s}, {i})"
+
+
+@pytest.mark.parametrize("scalar", ["double *", "__pyx_t_5scipy_6linalg_11cython_blas_s *"])
+def test_only_sizes_of_32_bits_are_called_in_place(scalar):
+    assert blas.takes_32_bit_integers(gemm_signature("int *", scalar))
+    for integer in ("int64_t *", "long *", "npy_int64 *", "__pyx_t_5scipy_6linalg_11cython_blas_blas_int *", "int"):
+        assert not blas.takes_32_bit_integers(gemm_signature(integer, scalar))
+
+
+@pytest.mark.parametrize("signature", ["", "void (int *)", gemm_signature("int *").replace(", int *)", ")")])
+def test_another_number_of_arguments_is_not_called(signature):
+    assert not blas.takes_32_bit_integers(signature)
+
+
+def capsule(name: bytes):
+    make = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    return make(1, name, None)  # an address that nobody may call
+
+
+def test_the_name_of_the_capsule_decides(monkeypatch):
+    names = [gemm_signature(integer).encode() for integer in ("int *", "int64_t *")]
+    for exported, callable_in_place in [
+        ({"dgemm": capsule(names[0])}, True),
+        ({"dgemm": capsule(names[1])}, False),
+        ({}, False),
+    ]:
+        monkeypatch.setattr(blas, "cython_blas", SimpleNamespace(__pyx_capi__=exported))
+        assert (blas.in_place.__wrapped__("d") is not None) == callable_in_place
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_products_on_blocks(dtype, in_place, monkeypatch):
+    if not in_place:
+        monkeypatch.setattr(blas, "in_place", lambda kind: None)
+    rng = np.random.default_rng(8)
+    whole = np.asfortranarray(rng.normal(size=(9, 8)).astype(dtype))
+    X, Y = np.asfortranarray(rng.normal(size=(4, 3)).astype(dtype)), rng.normal(size=(3, 5)).astype(dtype)
+    expected = whole.copy()
+    expected[2:6, 1:6] = -2.0 * X @ Y + 0.5 * whole[2:6, 1:6]
+    block = whole[2:6, 1:6]
+    assert blas.gemm(-2.0, X, Y, 0.5, block) is block
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=20 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(blas.product(Y.T, X.T), (X @ Y).T, rtol=0, atol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("m, n", [(48, 48), (37, 70), (70, 37)])
+def test_the_band_form_without_products_in_place(m, n, monkeypatch):
+    rng = np.random.default_rng(9)
+    A, r = rng.normal(size=(m, n)), rng.normal(size=m)
+    fast = Band(8).factorise(A, r)
+    monkeypatch.setattr(blas, "in_place", lambda kind: None)
+    copying = Band(8).factorise(A, r)
+    for lam in (1e-3, 1.0):
+        assert distance(copying.step(lam), fast.step(lam)) < 1e-12
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("method", [SVD("lapack"), SVD("jax"), Band(), Auto()], ids=str)

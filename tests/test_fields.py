@@ -7,10 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dsgnar.domain import Box
-from dsgnar.fields import Field, Signature, evaluate, gradient, laplacian, requirements, truncation
-from dsgnar.problem import Problem, interior
-from dsgnar.taylor import LAPLACIAN
+from dsgnar.calculus.jets import LAPLACIAN
+from dsgnar.problem.conditions import interior
+from dsgnar.problem.domain import Box
+from dsgnar.problem.fields import Field, evaluate, gradient, laplacian, requirements, truncation
+from dsgnar.problem.problem import Problem
+from dsgnar.problem.signature import Signature
 
 PLANE = Box(x=(-1, 1), y=(0, 2), t=(0, 1))
 CUBE = Box(**{f"x{i}": (0, 1) for i in range(1, 11)})
@@ -120,6 +122,21 @@ def test_orders_follow_an_axis(axes):
         field().d(*axes)
     with pytest.raises(ValueError, match="must not be negative"):
         field().d(x=-1)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, None, True, 1j])
+def test_orders_are_whole_numbers(order):
+    for ask in (lambda u: u.d("x", order), lambda u: u.d(x=order), lambda u: u.d("x", "t", order)):
+        with pytest.raises(ValueError, match=f"the order {order!r} must be a whole number, as in".replace("(", r"\(")):
+            ask(field())
+    assert repr(field().d("x", np.int32(2)).d(t=np.int64(1))) == "Field(u, {'x': 2, 't': 1})"
+
+
+def test_a_field_is_no_truth_value_while_jax_traces():
+    for convert in (bool, float, int):
+        with pytest.raises(jax.errors.ConcretizationTypeError):
+            jax.eval_shape(lambda x, f=convert: f(Field("u", PLANE, lambda key: x)), 1.0)
+        assert convert(field()) == convert(2.0)
 
 
 def test_a_name_that_can_be_read_in_two_ways_is_refused():

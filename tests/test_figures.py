@@ -1,4 +1,4 @@
-"""Solution pages for every kind of problem, and pictures of the method: what is drawn is what was computed."""
+"""Solution pages for every kind of problem, and figures of the method: what is drawn is what was computed."""
 
 import dataclasses
 import functools
@@ -12,13 +12,19 @@ import pytest
 from typer.testing import CliRunner
 
 import dsgnar as ds
-from dsgnar import figures, runs
 from dsgnar.cli import app
-from dsgnar.figures.planes import Quality, planes
-from dsgnar.radius import Probes
-from dsgnar.reference import Reference, interior_grid
-from dsgnar.statement import from_suite
+from dsgnar.optimise.radius import Probes
+from dsgnar.problem.reference import Reference, interior_grid
+from dsgnar.showing import figures
+from dsgnar.showing.colours import GREY
+from dsgnar.showing.planes import planes
+from dsgnar.showing.quality import Quality
+from dsgnar.solving.loop import advance
+from dsgnar.storing import runs
+from dsgnar.suite.statement import from_suite
 from small import invented, problem
+
+pytestmark = pytest.mark.filterwarnings("error:.*outside the domain")  # a warning for people who evaluate
 
 STEADY = {"pde": ds.interior(lambda u: ds.laplacian(u)), "bc": ds.boundary(lambda u: u)}
 MOVING = {"pde": ds.interior(lambda u: u.t - ds.laplacian(u)), "ic": ds.initial(lambda u: u)}
@@ -74,12 +80,12 @@ KINDS = {
     ),
     "a square and time": (
         box("x", "y", "t", conditions=MOVING), on_grid("x", "y", "t"), 1,
-        [*(f"{what}, $t$ $= {t}$" for what in ("Solution $u$", "Absolute error") for t in ("0.0357", "0.464", "0.964")),
+        [*(f"{what}, $t$ = {t}" for what in ("Solution $u$", "Absolute error") for t in ("0.0357", "0.464", "0.964")),
          "Error over wall time", "Relative error over time", "Distribution of the absolute error", *COURSE],
     ),
     "a cube": (
         box("x", "y", "z"), None, 1,
-        [*(f"{what}, {axis} $= 0.5$" for what in ("Solution $u$", "Residual") for axis in ("$z$", "$y$", "$x$")),
+        [*(f"{what}, {axis} = 0.5" for what in ("Solution $u$", "Residual") for axis in ("$z$", "$y$", "$x$")),
          "Held-out loss over wall time", "Residual over space", "Distribution of the residual", COURSE[0],
          "Residuals at training points", *COURSE[2:]],
     ),
@@ -149,12 +155,31 @@ def test_the_error_over_time_is_relative_at_each_time():
 
 
 def test_without_a_reference_the_residual_is_drawn():
-    solution = invented(problem())
+    solution, _, _ = drawn("a line and time")
     figure = figures.page(solution)
     plane = planes(solution.problem.domain, None)[0]
     residual = solution.residual("heat")(x=plane.points[:, 0], t=plane.points[:, 1])
     mesh = panel(figure, "Residual").collections[0]
     np.testing.assert_allclose(mesh.get_array().ravel(), np.maximum(np.abs(residual), mesh.norm.vmin), rtol=1e-9)
+
+
+def test_points_of_a_reference_outside_the_domain_are_drawn_without_a_warning():
+    solution, _, _ = drawn("a line")
+    points = np.linspace(-0.1, 1.1, 20)[:, None]
+    figure = figures.page(solution, Reference(points, {"u": points[:, 0] + 1}, 0, "made up"))
+    assert len(panel(figure, "Absolute error").lines[0].get_xdata()) == 20
+
+
+def test_a_pressure_is_compared_up_to_a_constant():
+    solution, reference, _ = drawn("five dimensions")
+    free = dataclasses.replace(reference, gauge=("u",))
+    shifted = dataclasses.replace(
+        free, values={"u": reference.values["u"] + 7}, function=lambda **c: {"u": 8 + sum(c.values())}
+    )
+    plane = planes(solution.problem.domain, reference)[0]
+    np.testing.assert_allclose(
+        Quality(solution, shifted).on(plane)["u"], Quality(solution, free).on(plane)["u"], rtol=1e-9, atol=1e-12
+    )
 
 
 def test_switches_and_interval_ends_are_marked_and_named():
@@ -174,7 +199,7 @@ def test_switches_and_interval_ends_are_marked_and_named():
 def test_rejected_steps_are_grey_crosses_and_undamped_ones_are_shown():
     _, _, figure = drawn("a line and time")
     crosses = next(line for line in panel(figure, "Decrease ratio").lines if line.get_marker() == "x")
-    assert list(crosses.get_xdata()) == [15] and crosses.get_color() == figures.style.GREY
+    assert list(crosses.get_xdata()) == [15] and crosses.get_color() == GREY
     undamped = next(line for line in panel(figure, "Regularisation").lines if line.get_marker() == "v")
     assert list(undamped.get_xdata()) == [7]
 
@@ -196,7 +221,7 @@ def test_a_histogram_counts_every_point():
 
 def test_drawing_leaves_the_callers_settings_alone(tmp_path):
     before = dict(matplotlib.rcParams)
-    figures.save(invented(box("x")), None, tmp_path / "page.pdf")
+    figures.save(drawn("a line")[0], None, tmp_path / "page.pdf")
     assert dict(matplotlib.rcParams) == before
     assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
 
@@ -204,7 +229,7 @@ def test_drawing_leaves_the_callers_settings_alone(tmp_path):
 def test_plot_gives_a_pyplot_figure():
     import matplotlib.pyplot as plt
 
-    figure = invented(box("x")).plot(title="Mine")
+    figure = drawn("a line")[0].plot(title="Mine")
     assert figure.number in plt.get_fignums() and figure.texts[0].get_text() == "Mine"
     plt.close(figure)
 
@@ -221,19 +246,21 @@ def run():
 def test_the_probe_curve_shows_the_next_step(run):
     figure = figures.probe_curve(run)
     above, below = figure.axes
-    _, step = run.optimiser.iterate(run.state, run.active(), run.schedule.target(run.plan))
+    target, (_, record) = run.context.rules.target(run.state.plan), advance(run.context, run.state)
     chosen = [
         line.get_xdata()[0] for line in above.lines if line.get_linestyle() == "--" and len(line.get_xdata()) == 2
     ]
-    assert chosen == [pytest.approx(step.radius, rel=1e-6)]
+    assert chosen == [pytest.approx(record.radius, rel=1e-6)]
     probes = next(line for line in above.lines if line.get_label() == "probes")
     assert len(probes.get_xdata()) == 24
     lams = below.lines[0].get_ydata()
     assert np.all(np.diff(lams) <= 0)  # a longer step is less damped
     search = next(line for line in above.lines if line.get_label() == "bracketing search")
+    iterate = dataclasses.replace(run.state.iterate, mean_squares=None)
+    _, step = run.optimiser.iterate(iterate, run.points, target)
     np.testing.assert_array_equal(search.get_ydata(), [p.ratio for p in step.found.probes])
     paper = dataclasses.replace(run.optimiser, search=Probes())
-    _, as_in_the_paper = paper.iterate(run.state, run.active(), run.schedule.target(run.plan))
+    _, as_in_the_paper = paper.iterate(iterate, run.points, target)
     np.testing.assert_array_equal(probes.get_ydata(), [p.ratio for p in as_in_the_paper.found.probes[:24]])
     figure.savefig(io.BytesIO(), dpi=30)
 
@@ -241,13 +268,13 @@ def test_the_probe_curve_shows_the_next_step(run):
 def test_the_full_jacobian_is_drawn_beside_its_sketch(run):
     figure = figures.jacobians(run)
     full, sketched = (np.asarray(a.images[0].get_array()) for a in figure.axes[:2])
-    points, theta, weight = run.active().flat, jnp.asarray(run.state.theta), run.state.weights[1]
+    points, theta, weight = run.points.flat, jnp.asarray(run.state.iterate.theta), run.state.iterate.weights[1]
     assert full.shape == (len(points[0]) + len(points[1]), theta.size)
-    rows = jax.vmap(jax.grad(lambda th, p: run.residuals.at_point("start", th, p)), (None, 0))(theta, points[1])
+    rows = jax.vmap(jax.grad(lambda th, p: run.context.residuals.at_point("start", th, p)), (None, 0))(theta, points[1])
     expected, full = np.sqrt(weight / len(points[1])) * np.abs(np.asarray(rows)), full[len(points[0]) :]
     shown = expected > 1e-3 * expected.max()
     np.testing.assert_allclose(full[shown], expected[shown], rtol=1e-3)
-    assert sketched.shape[0] == run.settings.sketch
+    assert sketched.shape[0] == run.context.settings.sketch
     figure.savefig(io.BytesIO(), dpi=30)
 
 

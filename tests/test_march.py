@@ -2,14 +2,21 @@
 
 import dataclasses
 
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import dsgnar as ds
-from dsgnar.march import March, hand_over, warm_start
-from small import points, problem, residuals
-from test_solve import SMALL, heat_reference
+from dsgnar.solving.context import Context
+from dsgnar.solving.march import March
+from dsgnar.solving.settings import with_options
+from small import NETWORK, SIZES, SMALL, heat_reference, problem
+
+pytestmark = pytest.mark.usefixtures("shared_kernels")
+
+DOUBLE = SMALL | dict(precision="double", warm_up=0)  # from the start: compiled in one precision only
 
 
 def wave() -> ds.Problem:
@@ -61,33 +68,79 @@ def test_a_march_that_makes_no_sense_is_refused():
         March.of(given, 2)
 
 
+def double(network=NETWORK, **settings) -> Context:
+    """Surroundings of a march in two intervals, in double precision from the start."""
+    options = SIZES | dict(precision="double", warm_up=0, intervals=2) | settings
+    return Context.of(problem(), network, with_options(ds.Settings(), options))
+
+
 def test_what_is_handed_over_is_the_residual_of_the_interval_before():
-    res, theta = residuals()
-    x = points()["start"]
-    carried = hand_over(res, "start", np.asarray(theta), x, np.float64)
-    assert carried.shape == (len(x), 3)
-    # the interval's own solution has no residual against itself
-    np.testing.assert_array_equal(res.vector("start", theta, carried), 0.0)
+    context = double()
+    res, theta = context.residuals, np.asarray(context.first)
+    vector = lambda theta, points: res.vector("start", jnp.asarray(theta), points)
+    # the first interval starts from the problem's own value
+    first = context.start()
+    x = context.collocation.training(first)["start"]
+    start = context.collocation.active(first).flat[1]
+    np.testing.assert_array_equal(start, np.column_stack([x, np.zeros(len(x))]))
+    np.testing.assert_array_equal(vector(theta, start), vector(theta, x))
+    # the interval's own solution has no residual against itself, at the time where the next one begins
+    second = dataclasses.replace(first, finished=(theta,))
+    carried = context.collocation.active(second).flat[1]
+    assert carried.shape == (256, 3) and np.all(carried[:, 1] == 0.5)
+    np.testing.assert_array_equal(vector(theta, carried), 0.0)
     # u - v, whatever the initial value of the problem is
     other = theta + 0.1
-    u, v = (np.array([res.network(p)(jnp.asarray(point))[0] for point in x]) for p in (other, theta))
-    np.testing.assert_allclose(res.vector("start", other, carried), u - v, atol=1e-13)
-    # the first interval starts from the problem's own value
-    first = hand_over(res, "start", None, x, np.float64)
-    np.testing.assert_array_equal(res.vector("start", theta, first), res.vector("start", theta, x))
+    u, v = (jax.vmap(res.network(jnp.asarray(p)))(carried[:, :2])[:, 0] for p in (other, theta))
+    np.testing.assert_allclose(vector(other, carried), u - v, atol=1e-13)
+    # only initial points carry a value
+    assert context.collocation.active(second).flat[0].shape == (512, 2)
 
 
-def test_a_warm_start_is_near_and_keeps_the_precision():
-    before, fresh = np.ones(4, np.float32), np.full(4, 2.0)
-    np.testing.assert_allclose(warm_start(before, fresh), 1.02, rtol=1e-6)
-    assert warm_start(before, fresh).dtype == np.float32
-    assert warm_start(before, None) is before
+def test_what_is_handed_over_belongs_to_the_point_as_it_will_be_seen():
+    """In single precision points are rounded first, or the residual at the rounded point would not vanish."""
+    context = double(precision="single")
+    theta = np.asarray(context.first)
+    state = dataclasses.replace(context.start(), finished=(theta,))
+    carried = context.collocation.active(state).flat[1]
+    assert carried.dtype == np.float32
+    np.testing.assert_array_equal(context.residuals.vector("start", jnp.asarray(theta), carried), 0.0)
+
+
+@pytest.mark.parametrize(("precision", "warm_up"), [("single", 0), ("double", 0), ("double", 10)])
+def test_a_warm_start_is_near_and_keeps_the_precision(precision, warm_up):
+    context = double(precision=precision, warm_up=warm_up)
+    state = context.start()
+    theta, dtype = state.iterate.theta, np.dtype("float32" if precision == "single" else "float64")
+    after = context.next_interval(dataclasses.replace(state, stop=ds.StopReason.ITERATIONS))
+    fresh = context.model.fresh(precision, 0, 1)
+    np.testing.assert_allclose(after.iterate.theta, theta + 0.01 * fresh, rtol=1e-6)
+    assert not np.array_equal(fresh, theta)  # another initialisation than the first
+    assert after.iterate.theta.dtype == theta.dtype == (np.float32 if warm_up else dtype)  # it warms up again
+    assert after.plan == context.rules.start() and after.plan.stage == 1
+    np.testing.assert_array_equal(after.finished[0], theta.astype(dtype), strict=True)
+    assert after.interval == 1 and after.stop is None and after.unfinished is ds.StopReason.ITERATIONS
+    assert len(after.worst) == 2 and min(after.worst) > 0
+    converged = context.next_interval(dataclasses.replace(state, stop=ds.StopReason.RADIUS))
+    assert converged.unfinished is None
+
+
+def test_a_network_of_ones_own_starts_where_the_last_one_ended():
+    class Mine(eqx.Module):
+        w: jax.Array
+
+        def __call__(self, x):
+            return jnp.sin(self.w @ x)[None]
+
+    context = double(network=Mine(jnp.ones(2)), sketch=2)
+    state = context.start()
+    after = context.next_interval(dataclasses.replace(state, stop=ds.StopReason.ITERATIONS))
+    np.testing.assert_array_equal(after.iterate.theta, state.iterate.theta)
 
 
 @pytest.fixture(scope="module")
-def marched():
-    options = SMALL | dict(precision="double", intervals=(0.4,), max_iterations=100)
-    return ds.solve(problem(), reference=heat_reference(), **options)
+def marched(shared_kernels):
+    return ds.solve(problem(), reference=heat_reference(), intervals=(0.4,), max_iterations=100, **DOUBLE)
 
 
 def test_a_march_solves_and_is_one_function(marched):
@@ -111,23 +164,23 @@ def test_the_history_tells_the_intervals(marched):
     assert sorted(set(intervals)) == [0, 1] and intervals == sorted(intervals)
     assert [r.iteration for r in history] == list(range(1, len(history) + 1))
     begun = intervals.index(1)
-    assert history[begun].stage == 1 and history[begun].precision == "single"
+    assert history[begun].stage == 1 and history[begun - 1].stage > 1
     assert all(sum(r.interval == k for r in history) <= 100 for k in (0, 1))
 
 
 def test_an_interval_that_ran_out_of_iterations_is_not_called_converged():
-    solution = ds.solve(problem(), intervals=2, **SMALL | dict(max_iterations=3))
-    assert solution.outcome.stop.code == "max_iterations" and len(solution.outcome.history) == 6
+    solution = ds.solve(problem(), intervals=2, max_iterations=3, **DOUBLE)
+    assert solution.stop.code == "max_iterations" and len(solution.history) == 6 and not solution.converged
 
 
 def test_a_march_that_is_cut_short_has_no_later_intervals():
-    solution = ds.solve(problem(), intervals=3, max_seconds=1e-9, **SMALL)
+    solution = ds.solve(problem(), intervals=3, max_seconds=1e-9, **DOUBLE)
     assert solution.outcome.stop.code == "max_seconds"
     assert {r.interval for r in solution.outcome.history} == {0}
 
 
 def test_velocity_is_handed_over_too():
-    solution = ds.solve(wave(), precision="double", intervals=(0.25,), **SMALL | dict(max_iterations=45))
+    solution = ds.solve(wave(), intervals=(0.25,), max_iterations=70, **DOUBLE)
     x = np.linspace(0, 1, 9)
     exact = -2 * np.pi * np.sin(2 * np.pi * x)  # and u = 0: the next interval would stand still without its velocity
     for t in (0.25, 0.25 + 1e-9):

@@ -9,7 +9,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import dsgnar as ds
-from dsgnar.problems import SUITE
+from dsgnar.suite import SUITE
 burgers = SUITE["burgers"]
 ds.solve(burgers.problem(), network=burgers.presets["default"].network, sketch=700, points=int(sys.argv[1]),
          max_iterations=1)

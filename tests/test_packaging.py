@@ -1,6 +1,7 @@
 """The package installs as it says: pinned by name and version, no faulty JAX, a public interface."""
 
 import re
+import subprocess
 import tomllib
 from importlib.metadata import entry_points, version
 from pathlib import Path
@@ -10,10 +11,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import dsgnar
-from dsgnar import doctor
+from dsgnar.tools import doctor
 
 ROOT = Path(__file__).parent.parent
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 CONSTRAINTS = (ROOT / "constraints.txt").read_text().splitlines()
 PINS = {canonicalize_name(name): pin for name, _, pin in (line.partition("==") for line in CONSTRAINTS)}
 EXTRAS = PROJECT["optional-dependencies"]
@@ -48,6 +50,21 @@ def test_extras():
 
 def test_installed_version_is_the_projects():
     assert version("dsgnar") == PROJECT["version"]
+
+
+def test_type_checkers_may_read_the_types():
+    """py.typed says so. The wheel holds all of src/dsgnar, beside what git ignores."""
+    package = Path(dsgnar.__file__).parent
+    data = [
+        package / "py.typed",
+        package / "cli" / "example.txt",
+        *(package / "suite" / "truth" / "data").glob("*.npz"),
+    ]
+    assert all(path.is_file() for path in data) and len(data) == 5
+    assert PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/dsgnar"]}
+    ignored = subprocess.run(["git", "-C", str(ROOT), "check-ignore", *map(str, data)], capture_output=True, text=True)
+    assert not ignored.stdout
+    assert "Typing :: Typed" in PROJECT["classifiers"]
 
 
 def test_command_line_entry_point_exists():

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import erf
 
-from dsgnar.constraints import Hard, constrain
-from dsgnar.domain import Boundary, Box, Initial, Interior, Points
-from dsgnar.fields import laplacian
+from dsgnar.calculus.streams import stream
 from dsgnar.networks import MLP, Inputs
-from dsgnar.problem import Problem, at, boundary, initial, interior
-from dsgnar.residuals import Residuals
-from dsgnar.sampling import Near, generator, sample
+from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem.conditions import Condition, at, boundary, initial, interior
+from dsgnar.problem.constraints import Hard, constrain
+from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
+from dsgnar.problem.fields import gradient, laplacian
+from dsgnar.problem.problem import Problem
+from dsgnar.problem.reference import Reference, check_reference
+from dsgnar.problem.sampling import Near, sample
 
 LINE = Box(x=(-1, 1), t=(0, 2))
 PLANE = Box(x=(0, 1), y=(0, 2), t=(0, 1))
@@ -57,7 +61,27 @@ class Pair:
         (interior(lambda u: u > 0), TypeError, "its residual returned bool, expected real floating-point numbers"),
         (interior(lambda u: 0), TypeError, "its residual returned int"),
         (interior(lambda u: 1j * u.x), TypeError, "its residual returned complex128"),
-        (interior(lambda u: u.x if u > 0 else u.t), TypeError, "its residual could not be evaluated"),
+        (interior(lambda u: [u.x, u.t][u]), TypeError, "its residual could not be evaluated"),
+        # what JAX cannot trace
+        (interior(lambda u, x: u - np.sin(x)), TypeError, r"`np.sin\(x\)` calls a NumPy or math .*; use jnp.sin instead"),
+        (interior(lambda u, x: u - math.sin(x)), TypeError, r"`math.sin\(x\)` calls a NumPy .*; use jnp.sin instead"),
+        (interior(lambda u: u.t - np.exp(u)), TypeError, r"`np.exp\(u\)` calls a NumPy or math .*; use jnp.exp instead"),
+        (interior(lambda u: u.t - math.exp(u.x)), TypeError, r"`math.exp\(u.x\)` calls a NumPy .*; use jnp.exp instead"),
+        (interior(lambda u: np.clip(u, 0, 1)), TypeError, r"`np.clip\(u, 0, 1\)` .*; use jnp.clip instead"),
+        (interior(lambda u, x: u - erf(x)), TypeError, r"`erf\(x\)` calls a NumPy .*; use jax.scipy.special.erf instead"),
+        (interior(lambda u: u * float(u)), TypeError, r"`float\(u\)` needs a number, .*; use the argument itself"),
+        (interior(lambda u: u.x if u > 0 else u.t), TypeError, r"`u > 0` needs a number, .*; use jnp.where\(cond"),
+        (interior(lambda u: u and u.x), TypeError, r"needs a number, .*; use jnp.where\(condition, a, b\) instead"),
+        (interior(lambda u: max(u, 0.0)), TypeError, r"`max\(u, 0.0\)` needs a number, .*; use jnp.maximum instead"),
+        (interior(eval("lambda u: u - math.sin(u)")), TypeError, "it calls a NumPy or math .*; use a function of jax.numpy"),
+        (interior(lambda u, x: u - jnp.zeros(x).sum()), TypeError, "its residual could not be evaluated"),
+        # derivatives of what is no unknown, and orders that are none
+        (interior(lambda u: (u * u).x), TypeError, r"`\(u \* u\).x`: a result .* has no 'x'; .* write 2 \* u \* u.x"),
+        (interior(lambda u: jnp.sin(u).d("x", 2)), TypeError, "has no 'd'; derivatives are taken of unknowns"),
+        (interior(lambda u: laplacian(u * u)), TypeError, "laplacian expects an unknown such as u, .* not a result of"),
+        (interior(lambda u: gradient(u * u)[0]), TypeError, "gradient expects an unknown such as u"),
+        (interior(lambda u: u.d("x", 1.5)), ValueError, r"u.d\('x', 1.5\): the order 1.5 must be a whole number"),
+        (interior(lambda u: u.d(x=1.5)), ValueError, r"u.d\(x=1.5\): the order 1.5 must be a whole number"),
         # axes and unknowns that do not exist
         (interior(lambda u: u.y), ValueError, "u.y: 'y' is not made of the problem's axes x, t"),
         (interior(lambda u: u.d("z", 2)), ValueError, "u has no derivative along 'z': the problem's axes are x, t"),
@@ -80,6 +104,15 @@ class Pair:
         # options
         (interior(lambda u: u, weight=0.0), ValueError, "its weight must be positive and finite, not 0.0"),
         (interior(lambda u: u, weight=math.nan), ValueError, "its weight must be positive and finite, not nan"),
+        (interior(lambda u: u, weight="a"), ValueError, "its weight must be positive and finite, not 'a'; write weight=1.0"),
+        (interior(lambda u: u, weight="1.0"), ValueError, "its weight must be positive and finite, not '1.0'"),
+        (interior(lambda u: u, weight=[1.0, 2.0]), ValueError, r"its weight must be positive and finite, not \[1.0"),
+        (interior(lambda u: u, points=1e3), TypeError, "points must be a whole number such as points=1000, not 1000.0"),
+        (interior(lambda u: u, points="9"), TypeError, "points must be a whole number such as points=1000, not '9'"),
+        (interior(lambda u: u, points=True), TypeError, "points must be a whole number"),
+        (interior(lambda u: u, near="x"), TypeError, r"near must be Near\(...\) or several of them, not 'x'"),
+        (Condition(lambda u: u, "interior"), TypeError, r"its part must be Interior\(\), .*, not 'interior'"),
+        (at(lambda u: u, [0.5, 1.0]), ValueError, r"given points are a dict such as \{'x': \[0.5\]\}, not \[0.5, 1.0\]"),
         (interior(lambda u: u, sampling="random"), ValueError, "sampling must be one of 'uniform', 'even', 'sobol', 'clus"),
         (interior(lambda u: u, near=Near((("y", "lower"),))), ValueError, "there is no axis 'y'; the domain has x, t"),
         (lambda u: u.x, TypeError, r"expected interior\(...\), initial\(...\), boundary\(...\) or at\(...\)"),
@@ -88,6 +121,71 @@ class Pair:
 def test_errors_name_the_condition(condition, error, message):
     with pytest.raises(error, match=f"^condition 'the heat equation': .*{message}"):
         state(conditions={"fine": heat, "the heat equation": condition})
+
+
+def sine_of(x):
+    return np.sin(x)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hard": {"u": Hard(lambda x: np.sin(x), on=Initial())}}, "the value of the hard constraint on 'u': `np.sin"),
+        ({"hard": {"u": Hard(0.0, on=Initial(), rate=lambda x: math.sin(x))}}, "the rate of the hard .* on 'u': `math.sin"),
+        ({"known": {"u": lambda x: np.sin(x)}}, "the known part of 'u': `np.sin"),
+        ({"known": {"u": lambda x: x if x > 0 else -x}}, "the known part of 'u': `x > 0` needs a number"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_hard_constraint_and_the_known_part(options, message):
+    with pytest.raises(TypeError, match=f"^{message}"):
+        state(condition=heat, **options)
+
+
+def test_errors_show_the_line_and_nothing_of_jax():
+    """The line is the one that fails, in a function that the residual calls, too."""
+    with pytest.raises(TypeError) as caught:
+        state(conditions={"pde": interior(lambda u, x: u - sine_of(x))})
+    first, second = str(caught.value).splitlines()
+    line = sine_of.__code__.co_firstlineno + 1
+    assert second == f'  File "{__file__}", line {line}: return np.sin(x)'
+    assert "racer" not in first and not hasattr(caught.value, "__notes__")
+    with pytest.raises(ValueError) as caught:
+        state(conditions={"pde": interior(lambda u: u.y)})
+    assert str(caught.value).splitlines()[1].endswith('state(conditions={"pde": interior(lambda u: u.y)})')
+
+
+def test_a_residual_without_source_is_located_by_its_file_and_line():
+    function = eval("lambda u, x: u - np.sin(x)")
+    with pytest.raises(TypeError, match='\n  File "<string>", line 1$'):
+        state(conditions={"pde": interior(function)})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: interior(lambda u: u, n_points=9), r"interior\(...\) has no option 'n_points'. Did you mean 'points'\?"),
+        (lambda: initial(lambda u: u, wieght=9), r"no option 'wieght'. Did you mean 'weight'\? The options are points"),
+        (lambda: boundary(lambda u: u, face=[]), r"no option 'face'. Did you mean 'faces'\? .* points, .*, near, faces$"),
+        (lambda: at(lambda u: u, {}, colour=3), r"at\(...\) has no option 'colour'. The options are points, weight, sampl"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_exist(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"conditions": [heat]}, r"conditions: expected a dict .*, such as \{'pde': interior\(...\)\}, got list"),
+        ({"hard": [Hard(0.0, on=Initial())]}, "hard: expected a dict .*, got list"),
+        ({"known": lambda x: x}, "known: expected a dict .*, got function"),
+        ({"domain": (0, 1)}, r"domain: expected a Box, such as Box\(x=\(0, 1\), t=\(0, 1\)\), got \(0, 1\)"),
+    ],
+)
+def test_parts_of_a_problem_of_the_wrong_type(options, message):
+    with pytest.raises(TypeError, match=f"^{message}"):
+        Problem(**({"domain": LINE, "unknowns": ("u",), "conditions": {"pde": heat}} | options))
 
 
 def test_other_errors_in_a_residual_carry_the_condition_as_a_note():
@@ -109,6 +207,9 @@ def test_other_errors_in_a_residual_carry_the_condition_as_a_note():
         (lambda: Box(x=1), r"axis 'x': expected an interval \(lower, upper\), got 1"),
         (lambda: Box(x=(0, 1, 2)), "axis 'x': expected an interval"),
         (lambda: Box(x=("a", "b")), "axis 'x': expected an interval"),
+        (lambda: Box(x="01"), r"axis 'x': expected an interval \(lower, upper\), got '01'; write Box\(x=\(0, 1\)\)"),
+        (lambda: Box(x=("0", "1")), "axis 'x': expected an interval"),
+        (lambda: Box(x=b"01"), "axis 'x': expected an interval"),
         (lambda: Box(d=(0, 1)), "axis 'd': the name has a meaning of its own in u.d"),
         (lambda: Box(_x=(0, 1)), "axis '_x'"),
         (lambda: Box(), "at least one axis"),
@@ -194,7 +295,7 @@ def each(function, points):
 
 
 def on(part, domain, dtype=np.float64, count=50):
-    return jnp.asarray(sample(part, domain, count, generator(0, "check")).astype(dtype))
+    return jnp.asarray(sample(part, domain, count, stream(0, "check")).astype(dtype))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -419,3 +520,61 @@ def test_a_problem_can_be_stated_outside_x64_mode():
         problem = state(conditions={"pde": heat, "start": initial(lambda u, x: u - jnp.sin(x))})
         assert not jax.config.jax_enable_x64
         assert problem.requests["pde"] == {"u": {(0, 1), (2, 0)}}
+
+
+# References, checked before anything is solved
+
+FLOW = Problem(Box(x=(0, 1), y=(0, 1)), ("u", "v", "p"), {"mass": interior(lambda u, v: u.x + v.y)})
+PLACES = np.random.default_rng(0).random((6, 2))
+ONES = np.ones(6)
+
+
+def reference(points=PLACES, values=None, **options):
+    return Reference(points, {"u": ONES} if values is None else values, 0.0, "made up", **options)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        reference(),
+        reference(values={"u": ONES, "v": ONES.astype(np.float32)}, groups={"velocity": ("u", "v")}, shape=(2, 3)),
+        reference(values={"p": np.arange(6.0)}, gauge=("p",)),
+        reference(PLACES.tolist(), {"u": [1, 2, 3, 4, 5, 6]}),
+        reference(jnp.asarray(PLACES), {"u": jnp.asarray(ONES)}),
+        reference().where(ONES > 0),
+    ],
+)
+def test_references_that_fit(given):
+    check_reference(given, FLOW)
+    assert set(given.errors({name: ONES for name in FLOW.unknowns})) == {*given.values, *given.groups}
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"u": ONES}, TypeError, r"expected a Reference\(points, values, accuracy, source\), got dict; Reference.on_grid"),
+        (ONES, TypeError, "expected a Reference.*, got ndarray"),
+        (None, TypeError, "expected a Reference.*, got NoneType"),
+        (reference(values={"w": ONES}), ValueError, "its values are for 'w', but the problem has the unknowns u, v, p;"),
+        (reference(values={}), TypeError, r"its values must be a dict of arrays such as \{'u': ...\}"),
+        (reference(values=ONES), TypeError, "its values must be a dict of arrays"),
+        (reference(groups={"velocity": ("u", "w")}), ValueError, "its group 'velocity' contains 'w', but it has values of"),
+        (reference(groups={"velocity": ("u", "v")}), ValueError, "its group 'velocity' contains 'v', but it has values of"),
+        (reference(gauge=("q",)), ValueError, "its gauge names 'q', but it has values of u; rename it or leave it out"),
+        (reference(values={"u": np.where(ONES > 0, np.nan, 0)}), ValueError, "6 of 6 numbers in its values of 'u' are NaN"),
+        (reference(values={"u": np.r_[np.inf, ONES[1:]]}), ValueError, "1 of 6 numbers in its values of 'u' are NaN or inf"),
+        (reference(values={"u": ONES + 0j}), TypeError, "its values of 'u' are complex; give their real part"),
+        (reference(values={"u": ["a"] * 6}), TypeError, "its values of 'u' must be an array of numbers, not of <U1"),
+        (reference(values={"u": lambda x: x}), TypeError, "its values of 'u' must be an array of numbers, not of object"),
+        (reference(values={"u": np.ones(5)}), ValueError, r"its values of 'u' have shape \(5,\), but there are 6 points"),
+        (reference(values={"u": np.ones((2, 3))}), ValueError, r"have shape \(2, 3\), .* one number per point, shape \(6"),
+        (reference(np.ones((6, 3))), ValueError, r"its points have shape \(6, 3\); .* the axes x, y, shape \(n, 2\)"),
+        (reference(np.ones(6)), ValueError, r"its points have shape \(6,\)"),
+        (reference(np.ones((0, 2)), {"u": np.ones(0)}), ValueError, r"its points have shape \(0, 2\)"),
+        (reference(np.full((6, 2), np.nan)), ValueError, "12 of 12 numbers in its points are NaN or infinite"),
+        (reference(shape=(3, 3)), ValueError, r"a grid of shape \(3, 3\) has 9 points, but there are 6; correct `shape`"),
+    ],
+)  # fmt: skip
+def test_references_that_do_not_fit(given, error, message):
+    with pytest.raises(error, match=f"^reference: .*{message}"):
+        check_reference(given, FLOW)

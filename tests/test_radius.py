@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import pchip_interpolate
 
-from dsgnar.radius import Bracket, Probe, Probes, invert, monotone
+from dsgnar.optimise.radius import Bracket, Probe, Probes, invert, monotone
 
 
 def curve(ratio, limit=math.inf):
@@ -35,7 +35,7 @@ def test_bracket_finds_the_target_wherever_it_starts(offset, target):
 
 
 @given(st.floats(-0.4, 0.4), st.sampled_from([0.1, 0.2, 0.5, 0.8]))
-def test_probes_find_the_target_inside_their_window(offset, target):
+def test_probes_find_the_target_inside_their_span(offset, target):
     root = math.sqrt(1 - target)
     found = Probes()(falling(1.0), root * 10**offset, target)
     assert found.best.ratio == pytest.approx(target, abs=0.05)  # ratios below zero are cut off before interpolation
@@ -43,8 +43,10 @@ def test_probes_find_the_target_inside_their_window(offset, target):
 
 
 @pytest.mark.parametrize(("start", "end"), [(0.01, 0.03), (100.0, 100.0 / 3)])
-def test_probes_stay_in_their_window(start, end):
+def test_probes_stay_in_their_span(start, end):
     assert Probes()(falling(1.0), start, 0.5).best.radius == pytest.approx(end)
+    wider = end * 5 / 3 if start < 1 else end * 3 / 5
+    assert Probes(span=5.0)(falling(1.0), start, 0.5).best.radius == pytest.approx(wider)
 
 
 def test_a_flat_curve_above_the_target_is_followed_outwards():
@@ -58,6 +60,16 @@ def test_beyond_the_initial_radius_growth_is_limited():
     assert search(curve(lambda r: 0.9), 1e-4, 0.5).best.radius == pytest.approx(1.0)
     assert search(falling(10.0), 2.0, 0.5).best.radius == pytest.approx(6.0)
     assert search(falling(1.0), 2.0, 0.5).best.ratio == pytest.approx(0.5, rel=0.25)
+
+
+def test_how_far_a_radius_may_grow_in_one_iteration_can_be_set():
+    assert Bracket(free=1.0, reach=5.0)(curve(lambda r: 0.9), 2.0, 0.5).best.radius == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize("search", [Bracket(), Bracket(greedy=True), Probes()], ids=repr)
+def test_a_step_of_length_zero_is_found_and_does_not_decrease(search):
+    found = search(curve(lambda r: math.nan, limit=0.0), 1.0, 0.5)
+    assert found.best.radius == 0.0 and not found.best.decreases(1.0)
 
 
 def test_the_undamped_step_ends_the_search():

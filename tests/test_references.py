@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from dsgnar import references
-from dsgnar.reference import interior_grid
-from dsgnar.references import cavity, cavity_elements, cavity_spectral, kdv, ks
-from dsgnar.references.exponential import adams, adams_weights, etdrk4
-from dsgnar.references.spectral import EXTENDED, Equation, dop853, dop853_integrating, evaluate, relative
-from dsgnar.references.table import Comparison, Table
+from dsgnar.problem.reference import interior_grid
+from dsgnar.suite import truth
+from dsgnar.suite.truth import cavity, cavity_elements, cavity_spectral, kdv, ks
+from dsgnar.suite.truth.exponential import adams, adams_weights, etdrk4
+from dsgnar.suite.truth.spectral import EXTENDED, Equation, dop853, dop853_integrating, evaluate, relative
+from dsgnar.suite.truth.table import Comparison, Table
 
-every_stored = pytest.mark.parametrize("name", references.STORED)
+every_stored = pytest.mark.parametrize("name", truth.STORED)
 
 
 # Integrators
@@ -74,9 +74,9 @@ def test_a_step_that_does_not_fit_or_blows_up_is_an_error():
 
 @every_stored
 def test_stored_files_are_small_and_say_what_they_are(name):
-    path = references.DATA / f"{name}.npz"
+    path = truth.DATA / f"{name}.npz"
     assert path.stat().st_size < 1_000_000
-    metadata = references.load(name).metadata
+    metadata = truth.load(name).metadata
     assert {"equation", "parameters", "method", "accuracy", "agreement", "versions", "command"} <= set(metadata)
     agreement = [Comparison(*entry) for entry in metadata["agreement"]]
     assert len(agreement) >= 3 and all(c.holds for c in agreement)
@@ -85,7 +85,7 @@ def test_stored_files_are_small_and_say_what_they_are(name):
 
 @every_stored
 def test_stored_grids_are_cell_centres(name):
-    table = references.load(name)
+    table = truth.load(name)
     intervals = {"kdv": {"x": (-1, 1), "t": (0, 1)}, "ks": {"x": (0, 2 * np.pi), "t": (0, 1)}}
     for axis, values in table.axes.items():
         lower, upper = intervals.get(name, {}).get(axis, (0, 1))
@@ -97,7 +97,7 @@ def test_stored_grids_are_cell_centres(name):
 @pytest.mark.parametrize(("module", "name"), [(kdv, "kdv"), (ks, "ks")])
 def test_stored_evolutions_solve_their_equations(module, name):
     """Each of some columns of the table, carried on by ETDRK4, becomes the next one."""
-    table, evolution = references.load(name), module.evolution()
+    table, evolution = truth.load(name), module.evolution()
     assert table.metadata["parameters"] == evolution.parameters
     u, x, times = table.values["u"], table.axes["x"], table.axes["t"]
     equation = evolution.equation(len(x), np.float64)
@@ -111,14 +111,14 @@ def test_stored_evolutions_solve_their_equations(module, name):
 
 @pytest.mark.parametrize(("module", "name"), [(kdv, "kdv"), (ks, "ks")])
 def test_stored_evolutions_begin_at_their_initial_values(module, name):
-    table, evolution = references.load(name), module.evolution()
+    table, evolution = truth.load(name), module.evolution()
     first = evolution.on_grid(evolution.coefficients(etdrk4, table.axes["t"][:1], 128, 2.0**-14))
     assert relative(first[:, 0], table.values["u"][:, 0]) < 1e-12
 
 
 def test_korteweg_de_vries_keeps_its_invariants():
     """int u = 0 and int u^2 = 1 for all times; the trapezoidal rule is exact for resolved waves."""
-    u = references.load("kdv").values["u"]
+    u = truth.load("kdv").values["u"]
     assert np.abs(u.mean(0)).max() < 1e-14
     assert np.abs((u**2).mean(0) - 0.5).max() < 1e-13
 
@@ -132,7 +132,7 @@ def flows():
 
 
 def test_cavity_converges_fast_in_spite_of_its_corners(flows):
-    table = references.load("cavity")
+    table = truth.load("cavity")
     x, y = table.axes.values()
     errors = {size: relative(flow.velocity(x, y)[0], table.values["u"]) for size, flow in flows.items()}
     assert errors[24] < 3e-6
@@ -162,7 +162,7 @@ def test_cavity_satisfies_the_momentum_equations(flows):
 
 
 def test_finite_elements_agree_with_the_cavity():
-    table = references.load("cavity")
+    table = truth.load("cavity")
     x, y = table.axes.values()
     u, v = cavity_elements.solve(100.0, 8).velocity(x, y)
     assert relative(u, table.values["u"]) < 3e-4
@@ -198,9 +198,9 @@ def test_tables_survive_a_file(tmp_path):
 
 def test_unknown_names_are_explained():
     with pytest.raises(ValueError, match="closed forms"):
-        references.load("wave")
+        truth.load("wave")
     with pytest.raises(ValueError, match="burgers, kdv, ks, cavity"):
-        references.check("nothing")
+        truth.check("nothing")
 
 
 def test_extended_precision_is_used_where_the_machine_has_it():
@@ -210,16 +210,16 @@ def test_extended_precision_is_used_where_the_machine_has_it():
 
 
 def test_burgers_quadrature_agrees_with_a_fourier_solution():
-    from dsgnar.references import burgers
+    from dsgnar.suite.truth import burgers
 
     (comparison,) = burgers.check(viscosity=0.05, points=256)
     assert comparison.holds, comparison
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", references.CHECKED)
+@pytest.mark.parametrize("name", truth.CHECKED)
 def test_every_check_holds(name):
-    for comparison in references.check(name):
+    for comparison in truth.check(name):
         assert comparison.holds, comparison
 
 

@@ -11,16 +11,19 @@ import pytest
 from typer.testing import CliRunner
 
 import dsgnar as ds
-from dsgnar import report
 from dsgnar.cli import app
-from dsgnar.figures.planes import Quality
-from dsgnar.march import March
-from dsgnar.problems import SUITE
-from dsgnar.report import charts, facts, fields, markup, sections
-from dsgnar.report.recorded import Recorded
-from dsgnar.solution import Record, Solution
-from dsgnar.solve import Run
+from dsgnar.showing import report
+from dsgnar.showing.quality import Quality
+from dsgnar.showing.report import charts, facts, maps, markup, sections
+from dsgnar.showing.report.recorded import Recorded
+from dsgnar.showing.words import number
+from dsgnar.solving.model import Model
+from dsgnar.solving.record import Record
+from dsgnar.solving.solution import Solution
+from dsgnar.suite import SUITE
 from small import run_of_burgers
+
+pytestmark = pytest.mark.filterwarnings("error:.*outside the domain")  # a warning for people who evaluate
 
 
 @pytest.fixture(scope="module")
@@ -83,9 +86,9 @@ def test_the_page_says_what_the_run_reached(burgers, page):
     result = json.loads((burgers / "result.json").read_text())
     text = prose(page)
     assert "Burgers" in text and "Not converged" in text and "maximum number of iterations" in text
-    assert facts.number(result["relative_l2"]["u"]) in text.replace(" × 10−", "e-")
+    assert number(result["relative_l2"]["u"]) in text.replace(" × 10−", "e-")
     for name, value in result["held_out"].items():
-        assert name in text and facts.number(value) in text.replace(" × 10−", "e-")
+        assert name in text and number(value) in text.replace(" × 10−", "e-")
     assert "viscosity 0.01" in text and result["environment"]["jax"] in text
     assert page.count("<math ") == len(SUITE["burgers"].equations)
 
@@ -155,11 +158,12 @@ def test_names_of_the_user_cannot_inject_anything(copy):
         (lambda d: spoil_parameters(d), "parameters are not finite"),
         (
             lambda d: change(d, "result.json", relative_l2=None, points=None),
-            "no reference to measure the error against",
+            "no reference solution, so the error is not known",
         ),
-        (lambda d: change(d, "result.json", stop_reason="another"), "It stopped with 'another'"),
+        (lambda d: change(d, "result.json", stop_reason="another"), "The run stopped with 'another'"),
         (lambda d: change(d, "config.json", source="python"), "was stated in a program"),
         (lambda d: change(d, "config.json", statement=None, network=None, settings=None), "cannot be drawn"),
+        (lambda d: change(d, "config.json", method={"name": "old"}, settings={}), "cannot be drawn"),
     ],
 )
 def test_the_page_says_what_is_missing(copy, spoil, said):
@@ -178,6 +182,46 @@ def change(directory, name, **values):
     described = json.loads((directory / name).read_text()) | values
     kept = {key: value for key, value in described.items() if key not in values or value is not None}
     (directory / name).write_text(json.dumps(kept))
+
+
+# --- the method -------------------------------------------------------------------------------------------------------
+
+
+def test_constants_at_their_defaults_are_folded(page):
+    shown = page[page.index('id="configuration"') : page.index('id="files"')]
+    text = re.sub(r"<[^>]*>", " ", shown)
+    assert "Method fast" in text and "all at their defaults" in text
+    folded = shown[shown.index("<details>") : shown.index("</details>")]
+    fields = [f.name for f in dataclasses.fields(ds.Method) if f.name != "name"]
+    assert f"All {len(fields)} constants of the method" in folded
+    assert re.findall(r'<th scope="row">([^<]*)</th>', folded) == [name.replace("_", " ") for name in fields]
+    assert "max seconds ∞" in re.sub(r"\s+", " ", text)  # no limit
+
+
+def test_constants_that_differ_are_shown_with_their_defaults(copy):
+    config = json.loads((copy / "config.json").read_text())
+    changes = {"wait": 77, "targets": [0.2, 0.6], "overshoot": 0.5, "columns_from": None}
+    change(copy, "config.json", method=config["method"] | changes)
+    run, default = report.read(copy), ds.FAST.at("double")
+    assert run.changed == {
+        "columns_from": (float("inf"), default.columns_from), "overshoot": (0.5, float("inf")),
+        "targets": ((0.2, 0.6), default.targets), "wait": (77, default.wait),
+    }  # fmt: skip
+    text = re.sub(r"<[^>]*>", " ", sections.configuration(run))
+    assert "wait  77 (default 60)" in text and "overshoot  0.5 (default ∞)" in text
+    assert "wait 77 (default 60)" in facts.facts(run)["method"]
+
+
+def test_a_method_of_your_own_is_compared_with_fast(copy):
+    config = json.loads((copy / "config.json").read_text())
+    change(copy, "config.json", method=config["method"] | {"name": "mine", "hashes": 1})
+    assert report.read(copy).changed == {"hashes": (1, 4)}
+
+
+def test_a_configuration_of_another_version_is_shown_as_it_is(copy):
+    change(copy, "config.json", method={"name": "fast", "patience": 9})
+    run = report.read(copy)
+    assert run.changed == {} and "patience" in sections.configuration(run)
 
 
 # --- marks and facts, by hand -----------------------------------------------------------------------------------------
@@ -222,34 +266,6 @@ def test_long_histories_are_thinned_and_keep_their_end():
     assert len(x) <= charts.DRAWN and x[-1] == 7001
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1447, "1447"),
-        (0.25, "0.25"),
-        (4.5016e-7, "4.5e-07"),
-        (0.0, "0"),
-        (None, "–"),
-        (float("nan"), "–"),
-        (123456.0, "1.2e+05"),
-    ],
-)
-def test_numbers(value, text):
-    assert facts.number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(25.255, "25.3 s"), (396.9, "6 min 37 s"), (4331, "1 h 12 min"), (None, "–")]
-)
-def test_durations(value, text):
-    assert facts.seconds(value) == text
-
-
-def test_powers_of_ten_are_written_out_and_words_are_not():
-    assert markup.pretty("4.5e-07 <b>") == '<span class="nowrap">4.5 × 10<sup>−7</sup></span> &lt;b&gt;'
-    assert markup.pretty("run1e-05") == "run1e-05"
-
-
 @pytest.mark.parametrize("latex", sorted({latex for b in SUITE.values() for latex in b.equations}))
 def test_every_equation_of_the_suite_becomes_mathml(latex):
     assert sections.equation(latex).startswith("<math ") and "\\" not in sections.equation(latex)
@@ -265,15 +281,15 @@ def test_latex_that_cannot_be_converted_stays_latex():
 
 def untrained(domain: ds.Box, residual, unknowns=("u",)) -> Solution:
     problem = ds.Problem(domain=domain, unknowns=unknowns, conditions={"pde": ds.interior(residual)})
-    run = Run(problem, ds.MLP(widths=(4,)), ds.Settings(sketch=5))
-    return Solution(problem, run.architecture, run.residuals, np.asarray(run.state.theta)[None], March.of(problem, 1))
+    model, theta = Model.of(problem, ds.MLP(widths=(4,)), "single")
+    return Solution(model, theta[None])
 
 
 def test_many_dimensions_are_cut_and_their_errors_counted():
     solution = untrained(ds.Box(time=None, a=(0, 1), b=(0, 1), c=(0, 1), d1=(0, 1)), lambda u: u.aa)
     points = np.random.default_rng(0).random((500, 4))
     reference = ds.Reference(points, {"u": solution.at(points)[:, 0] + 1e-3}, accuracy=0.0, source="made")
-    shown = {chart.name: chart for chart in fields.charts(Quality(solution, reference))}
+    shown = {chart.name: chart for chart in maps.charts(Quality(solution, reference))}
     assert {name[:10] for name in shown} == {"solution-u", "distributi"}  # there is no error on a plane
     bars = shown["distribution"].traces[0]
     assert sum(bars["y"]) == pytest.approx(100, abs=0.5)
@@ -285,14 +301,14 @@ def test_several_unknowns_have_a_legend_and_exact_values_do_no_harm():
     points = np.random.default_rng(0).random((50, 3))
     values = solution.at(points).T
     reference = ds.Reference(points, {"u": values[0] + 1, "v": values[1] - 1}, accuracy=0.0, source="made")
-    assert markup.figures(fields.charts(Quality(solution, reference))).count("<li>") == 2
+    assert markup.figures(maps.charts(Quality(solution, reference))).count("<li>") == 2
     exact = ds.Reference(points, {"u": values[0], "v": values[1]}, accuracy=0.0, source="made")
-    assert "distribution" not in {chart.name for chart in fields.charts(Quality(solution, exact))}
+    assert "distribution" not in {chart.name for chart in maps.charts(Quality(solution, exact))}
 
 
 def test_without_a_reference_the_residual_is_drawn():
     solution = untrained(ds.Box(x=(0, 1), y=(0, 2)), lambda u, v: u.xx + v.y, ("u", "v"))
-    shown = {chart.name: chart for chart in fields.charts(Quality(solution, None))}
+    shown = {chart.name: chart for chart in maps.charts(Quality(solution, None))}
     assert set(shown) == {"solution-u-0", "solution-v-0", "error--0"}
     trace = shown["error--0"].traces[0]
     x, y = np.meshgrid(trace["x"], trace["y"])
@@ -301,7 +317,7 @@ def test_without_a_reference_the_residual_is_drawn():
 
 def test_one_dimension_is_drawn_as_curves():
     solution = untrained(ds.Box(x=(0, 1)), lambda u: u.xx)
-    solved, residual = fields.charts(Quality(solution, None))
+    solved, residual = maps.charts(Quality(solution, None))
     np.testing.assert_allclose(solved.traces[0]["y"], solution(x=np.array(solved.traces[0]["x"])), rtol=1e-4, atol=1e-5)
     assert residual.layout["yaxis"]["type"] == "log"
 
@@ -311,8 +327,8 @@ def test_one_dimension_is_drawn_as_curves():
 
 def test_runs_are_compared_side_by_side(burgers, copy, tmp_path):
     change(copy, "result.json", converged=True, relative_l2={"u": 1e-9})
-    settings = json.loads((copy / "config.json").read_text())["settings"]
-    change(copy, "config.json", settings=settings | {"wait": 77})
+    method = json.loads((copy / "config.json").read_text())["method"]
+    change(copy, "config.json", method=method | {"wait": 77})
     html = written(burgers, copy, to=tmp_path)
     shown, text = drawn(html), prose(html)
     assert "1 of 2 runs converged" in text and copy.name in text and burgers.name in text
@@ -321,6 +337,11 @@ def test_runs_are_compared_side_by_side(burgers, copy, tmp_path):
     assert (first["zmin"], first["zmax"]) == (second["zmin"], second["zmax"])
     differences = html[html.index('id="configuration"') : html.index('id="files"')]
     assert ">wait<" in differences and ">window<" not in differences
+
+
+def test_equal_runs_have_no_differences(burgers):
+    run = report.read(burgers)
+    assert "same settings, method, network and environment" in sections.differences({"a": run, "b": run})
 
 
 def test_runs_of_one_name_are_told_apart(tmp_path):
@@ -347,7 +368,7 @@ def test_a_directory_that_is_no_run_is_refused(command, copy, tmp_path):
 
     refused(tmp_path / "nowhere", "there is no run in")
     (copy / "result.json").write_text("[]")
-    refused(copy, "do not describe a run")
+    refused(copy, "was changed, or another version of dsgnar wrote it")
     (copy / "result.json").write_text("{")
     refused(copy, "cannot be read")
     (copy / "result.json").unlink()

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import dsgnar as ds
-from dsgnar import report
+from dsgnar.showing import report
 from small import run_of_burgers
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -46,27 +46,43 @@ def html(directory):
     return directory / "report.html"
 
 
-@pytest.fixture
-def visit(browser):
-    """Open a page and wait until it is drawn; afterwards it must have asked for nothing and complained about nothing."""
-    requests, messages, contexts = [], [], []
+class Visits:
+    """Opens pages and waits until they are drawn; they must ask for nothing and complain about nothing."""
 
-    def opened(path, **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "offline": True} | options)
-        contexts.append(context)
+    def __init__(self, browser):
+        self.browser, self.requests, self.messages, self.contexts = browser, [], [], []
+
+    def __call__(self, path, **options):
+        context = self.browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "offline": True} | options)
+        self.contexts.append(context)
         page = context.new_page()
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-drawn]", state="attached", timeout=120_000)
         return page
 
-    yield opened
-    for context in contexts:
-        context.close()
-    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
-    assert messages == []
+    def end(self):
+        for context in self.contexts:
+            context.close()
+        assert [url for url in self.requests if not url.startswith(("file:", "data:"))] == []
+        assert self.messages == []
+
+
+@pytest.fixture
+def visit(browser):
+    visits = Visits(browser)
+    yield visits
+    visits.end()
+
+
+@pytest.fixture(scope="module")
+def desktop(browser, html):
+    """A page that several tests look at, since drawing it takes seconds; they leave its charts as they are."""
+    visits = Visits(browser)
+    yield visits(html, color_scheme="light")
+    visits.end()
 
 
 def until(page, condition: str, seconds: float = 20.0) -> None:
@@ -77,8 +93,8 @@ def until(page, condition: str, seconds: float = 20.0) -> None:
         page.wait_for_timeout(50)
 
 
-def test_every_chart_is_drawn(visit, html):
-    page = visit(html)
+def test_every_chart_is_drawn(desktop):
+    page = desktop
     charts = json.loads(page.text_content("#charts"))
     assert len(charts) == page.locator(".plot").count() == 10
     for chart in charts:
@@ -89,8 +105,8 @@ def test_every_chart_is_drawn(visit, html):
         assert box and box["width"] > 200 and box["height"] > 150
 
 
-def test_equations_are_typeset(visit, html):
-    boxes = visit(html).evaluate("[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect().height)")
+def test_equations_are_typeset(desktop):
+    boxes = desktop.evaluate("[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect().height)")
     assert len(boxes) == 2 and min(boxes) > 15
 
 
@@ -106,14 +122,14 @@ def hovered(page, name: str) -> str:
     return label.text_content()
 
 
-def test_hovering_shows_the_values_of_the_solution(visit, html, directory):
-    said = hovered(visit(html), "solution-u-0").replace("−", "-")
+def test_hovering_shows_the_values_of_the_solution(desktop, directory):
+    said = hovered(desktop, "solution-u-0").replace("−", "-")
     t, x, u = map(float, re.fullmatch(r"t = (.+?)x = (.+?)u = (.+)", said).groups())  # type: ignore[union-attr]
     assert ds.load(directory)(x=x, t=t) == pytest.approx(u, abs=2e-3)  # coordinates are shown with four digits
 
 
-def test_hovering_over_curves_shows_iteration_and_value(visit, html, directory):
-    said = hovered(visit(html), "loss").replace("−", "-")
+def test_hovering_over_curves_shows_iteration_and_value(desktop, directory):
+    said = hovered(desktop, "loss").replace("−", "-")
     found = re.match(r"iteration (\d+)training : ([\d.e+-]+)", said)
     assert found, said
     loss = report.read(directory).history[int(found[1]) - 1].loss
@@ -154,8 +170,9 @@ def luminance(page, name: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_stands_out(visit, html, scheme):
-    page = visit(html, color_scheme=scheme)
+def test_text_stands_out(desktop, scheme):
+    page = desktop
+    page.emulate_media(color_scheme=scheme)
     surface = luminance(page, "--surface")
     assert (surface < 0.05) == (scheme == "dark")
     for name, least in {"--text": 7, "--muted": 4.5, "--accent": 4.5, "--series-1": 3, "--series-2": 3}.items():
@@ -163,18 +180,27 @@ def test_text_stands_out(visit, html, scheme):
         assert ratio >= least, (name, ratio)
 
 
-def test_the_page_turns_dark_while_it_is_open(visit, html):
-    page = visit(html, color_scheme="light")
+def test_the_page_turns_dark_while_it_is_open(desktop):
+    page = desktop
     background = "getComputedStyle(document.body).backgroundColor"
     font = "document.getElementById('chart-loss').layout.font.color"
+    page.emulate_media(color_scheme="light")
+    until(page, f"{font} === getComputedStyle(document.documentElement).getPropertyValue('--text').trim()")
     before = page.evaluate(background), page.evaluate(font)
     page.emulate_media(color_scheme="dark")
     until(page, f"{font} !== '{before[1]}'")
     assert page.evaluate(background) != before[0]
 
 
-def test_the_history_can_be_downloaded(visit, html, directory):
-    page = visit(html)
+def test_constants_of_the_method_unfold(desktop):
+    table = desktop.locator("details table").first
+    assert not table.is_visible()
+    desktop.get_by_text("constants of the method").click()
+    assert table.is_visible() and "row sketch" in table.text_content()
+
+
+def test_the_history_can_be_downloaded(desktop, directory):
+    page = desktop
     with page.expect_download() as download:
         page.get_by_role("link", name="history.csv").click()
     assert download.value.suggested_filename == "burgers-history.csv"

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsgnar.domain import Boundary, Box, Initial, Interior, Points
-from dsgnar.sampling import Near, generator, held_out, prefer, sample
+from dsgnar.calculus.streams import stream
+from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
+from dsgnar.problem.sampling import Near, held_out, prefer, sample
 
 PLANE = Box(x=(-1, 3), y=(0, 0.5), t=(2, 5))
 LINE = Box(x=(0, 1))
@@ -19,7 +20,7 @@ every_method = pytest.mark.parametrize("method", METHODS)
 
 
 def draw(part, count=100, seed=0, domain=PLANE, **options):
-    return sample(PARTS.get(part, part), domain, count, generator(seed, "test"), **options)
+    return sample(PARTS.get(part, part), domain, count, stream(seed, "test"), **options)
 
 
 @every_part
@@ -126,9 +127,9 @@ def test_one_seed_is_one_set_of_points(part, method):
 
 
 def test_purposes_have_streams_of_their_own():
-    draws = [generator(0, *purpose).random() for purpose in [(), ("a",), ("b",), ("a", 1), ("a", 2), (1,)]]
+    draws = [stream(0, *purpose).random() for purpose in [(), ("a",), ("b",), ("a", 1), ("a", 2), (1,)]]
     assert len(set(draws)) == 6
-    assert generator(1, "a").random() != generator(0, "a").random() == generator(0, "a").random()
+    assert stream(1, "a").random() != stream(0, "a").random() == stream(0, "a").random()
 
 
 @every_part
@@ -136,20 +137,54 @@ def test_purposes_have_streams_of_their_own():
 def test_held_out_points_are_no_training_points_in_either_precision(part, method):
     training = draw(part, 500, method=method)
     for dtype in (np.float32, np.float64):
-        points = held_out(PARTS[part], PLANE, 300, generator(0, "held out"), training, dtype)
+        points = held_out(PARTS[part], PLANE, 300, stream(0, "held out"), training, dtype)
         assert points.shape == (300, 3) and PLANE.contains(points).all()
         taken = set(map(tuple, training.astype(dtype).tolist()))
         assert not taken & set(map(tuple, points.astype(dtype).tolist()))
-    both = [held_out(PARTS[part], PLANE, 300, generator(0, "held out"), training, d) for d in (np.float32, np.float64)]
+    both = [held_out(PARTS[part], PLANE, 300, stream(0, "held out"), training, d) for d in (np.float32, np.float64)]
     np.testing.assert_array_equal(*both)  # one seed, one set of points, up to rounding
+
+
+@every_part
+def test_held_out_points_of_uniform_density_do_not_depend_on_the_method(part):
+    """Even and Sobol points are uniform; independent ones are their fair test."""
+    training = draw(part, 500)
+    ask = lambda **options: held_out(PARTS[part], PLANE, 300, stream(0, "h"), training, np.float32, **options)
+    for method in METHODS:
+        np.testing.assert_array_equal(ask(method=method, periodic=("x",)), ask())
+    assert np.any(ask(method="clustered") != ask())
+
+
+@pytest.mark.parametrize("clash", [False, True])
+def test_held_out_points_of_a_clustered_condition_are_clustered(clash):
+    """Also those that replace points which are training points."""
+    domain = Box(x=(-1, 3), t=(0, 2))
+    same = stream(0 if clash else 1)
+    training = sample(Interior(), domain, 20_000, same, "clustered", periodic=("x",))
+    options = {"method": "clustered", "periodic": ("x",)}
+    points = held_out(Interior(), domain, 20_000, stream(0), training, np.float64, **options)
+    x, t = (points[:, 0] + 1) / 4, points[:, 1] / 2
+    for share in (0.01, 0.1, 0.5, 0.9):
+        assert np.mean(x < share) == pytest.approx(share, abs=0.015)
+        assert np.mean(t < share) == pytest.approx(2 / np.pi * np.arcsin(np.sqrt(share)), abs=0.015)
+
+
+@pytest.mark.parametrize("clashes", [3, 1000])
+def test_points_held_out_anew_keep_their_concentrations(clashes):
+    """Three points in two concentrations of one half each would round to four."""
+    near = (Near((("x", "lower"),), 0.1, 0.5), Near((("y", "upper"),), 0.1, 0.5))
+    training = draw("interior", 1000, near=near)[:clashes]
+    points = held_out(Interior(), PLANE, 1000, stream(0, "test"), training, np.float64, near)
+    assert not set(map(tuple, training.tolist())) & set(map(tuple, points.tolist()))
+    assert (points[:500, 0] <= -0.6).all() and (points[500:, 1] >= 0.45).all()
 
 
 @given(bits=st.integers(2, 5), seed=st.integers(0, 100))
 def test_held_out_points_stay_apart_where_rounding_leaves_few_points(bits, seed):
     """On an interval of 2^bits + 1 numbers of float32, some of which are training points."""
     domain = Box(x=(1.0, 1.0 + 2.0**bits * 2.0**-23))
-    training = sample(Interior(), domain, 3, generator(seed, "training"))
-    points = held_out(Interior(), domain, 40, generator(seed, "held out"), training, np.float32)
+    training = sample(Interior(), domain, 3, stream(seed, "training"))
+    points = held_out(Interior(), domain, 40, stream(seed, "held out"), training, np.float32)
     assert not np.isin(points.astype(np.float32), training.astype(np.float32)).any()
 
 
@@ -157,19 +192,19 @@ def test_held_out_points_of_a_part_that_has_no_others():
     tiny = Box(x=(1.0, 1.0 + 2.0**-23))
     training = np.array([[1.0], [1.0 + 2.0**-23]])
     with pytest.raises(ValueError, match="the interior has too few points in this precision to hold some out"):
-        held_out(Interior(), tiny, 10, generator(0), training, np.float32)
-    ends = sample(Boundary(), LINE, 4, generator(0))
-    np.testing.assert_array_equal(held_out(Boundary(), LINE, 4, generator(1), ends, np.float64), ends)
+        held_out(Interior(), tiny, 10, stream(0), training, np.float32)
+    ends = sample(Boundary(), LINE, 4, stream(0))
+    np.testing.assert_array_equal(held_out(Boundary(), LINE, 4, stream(1), ends, np.float64), ends)
     given_points = Points({"x": [0.25, 0.5]})
-    np.testing.assert_array_equal(held_out(given_points, LINE, 9, generator(0), ends, np.float64), [[0.25], [0.5]])
+    np.testing.assert_array_equal(held_out(given_points, LINE, 9, stream(0), ends, np.float64), [[0.25], [0.5]])
 
 
 def test_zero_has_one_sign():
     domain = Box(x=(0, 1e-300), y=(0, 1))
     part = Boundary((("x", "lower"), ("y", "lower")))
-    training = sample(part, domain, 50, generator(0))
+    training = sample(part, domain, 50, stream(0))
     flipped = np.where(training == 0, -0.0, training)
-    points = held_out(part, domain, 50, generator(0), flipped, np.float64)
+    points = held_out(part, domain, 50, stream(0), flipped, np.float64)
     assert not set(map(tuple, training.tolist())) & set(map(tuple, points.tolist()))
 
 
@@ -182,18 +217,18 @@ def test_given_points():
 
 def test_clustered_points_follow_the_arcsine_law_on_axes_that_are_not_periodic():
     domain = Box(x=(-1, 3), t=(0, 2))
-    points = sample(Interior(), domain, 20_000, generator(0), "clustered", periodic=("x",))
+    points = sample(Interior(), domain, 20_000, stream(0), "clustered", periodic=("x",))
     x, t = (points[:, 0] + 1) / 4, points[:, 1] / 2
     for share in (0.01, 0.1, 0.5, 0.9):
         assert np.mean(x < share) == pytest.approx(share, abs=0.015)
         assert np.mean(t < share) == pytest.approx(2 / np.pi * np.arcsin(np.sqrt(share)), abs=0.015)
-    both = sample(Interior(), domain, 20_000, generator(0), "clustered")
+    both = sample(Interior(), domain, 20_000, stream(0), "clustered")
     assert np.mean(both[:, 0] < -0.96) == pytest.approx(2 / np.pi * np.arcsin(0.1), abs=0.01)
 
 
 def test_large_entries_are_preferred():
     size = np.r_[np.ones(900), np.full(100, 81.0)]
-    chosen = prefer(size, 50, generator(0))
+    chosen = prefer(size, 50, stream(0))
     assert len(set(chosen)) == 50 and np.mean(chosen >= 900) > 0.75  # 90 % of the weight, less what is used up
     for nothing in (np.zeros(10), np.full(10, np.nan), np.r_[1.0, np.zeros(9)]):
-        assert len(set(prefer(nothing, 5, generator(0)))) == 5
+        assert len(set(prefer(nothing, 5, stream(0)))) == 5

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 
 import equinox as eqx
 import jax
@@ -11,26 +10,19 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
-from dsgnar import runs
-from dsgnar.reference import Reference, interior_grid
-from dsgnar.sketch import AllColumns
-from dsgnar.statement import Statement
-from small import problem
+from dsgnar.optimise.sketch import AllColumns
+from dsgnar.solving.context import Context
+from dsgnar.solving.model import Model
+from dsgnar.storing import runs
+from dsgnar.suite.statement import Statement
+from small import NETWORK, SMALL, heat_reference, problem
 
-SMALL = dict(network=ds.MLP(widths=(10, 10)), points=512, max_points=512, wait=10)
-
-
-def heat_reference():
-    def exact(x, t):
-        return {"u": np.exp(-0.1 * (2 * np.pi) ** 2 * t) * np.sin(2 * np.pi * x)}
-
-    return Reference.on_grid({"x": interior_grid(0, 1, 40), "t": interior_grid(0, 1, 30)}, exact, 0.0, "closed form")
+pytestmark = pytest.mark.usefixtures("shared_kernels")
 
 
 @pytest.fixture(scope="module")
-def heat():
-    with jax.enable_x64(True):
-        return ds.solve(problem(), reference=heat_reference(), precision="double", max_iterations=60, **SMALL)
+def heat(shared_kernels):
+    return ds.solve(problem(), reference=heat_reference(), precision="double", max_iterations=100, **SMALL)
 
 
 def test_a_small_problem_is_solved(heat):
@@ -80,7 +72,7 @@ def test_the_same_seed_gives_the_same_history_bit_for_bit():
 
 @pytest.mark.parametrize("method", ["fast", "paper"])
 def test_both_methods_decrease_the_loss(method):
-    solution = ds.solve(problem(), method=method, max_iterations=15, **SMALL)
+    solution = ds.solve(problem(), method=method, max_iterations=25, **SMALL)
     history = solution.outcome.history
     assert history[-1].loss < 0.05 * history[0].loss
     assert not solution.outcome.stop.converged and solution.outcome.stop.code == "max_iterations"
@@ -98,7 +90,7 @@ def test_a_network_of_ones_own():
 
     key = jax.random.key(0)
     network = Mine(jax.random.normal(key, (3, 12)), jax.random.normal(key, (12, 1)) / 4)
-    options = SMALL | dict(network=network)
+    options = SMALL | dict(network=network, sketch=22)
     solution = ds.solve(problem(), precision="single", max_iterations=20, **options)
     assert solution.thetas.dtype == np.float32
     assert solution.outcome.history[-1].loss < 0.1 * solution.outcome.history[0].loss
@@ -115,22 +107,76 @@ def test_a_network_that_does_not_fit_is_refused():
         ds.solve(problem(), network=TwoOutputs(jnp.ones((2, 2))))
 
 
-def test_unknown_options_are_refused_with_the_known_ones():
-    with pytest.raises(TypeError, match="no option 'learning_rate'.*precision"):
-        ds.solve(problem(), learning_rate=1e-3)
+# --- what is refused --------------------------------------------------------------------------------------------------
 
 
-def test_an_interruption_ends_the_run_with_what_there_is():
-    class Impatient:
-        def started(self, run): ...
-        def finished(self, run, solution): ...
+@pytest.fixture
+def nothing_is_built(monkeypatch):
+    """Whatever is refused is refused before a network is built, let alone compiled."""
 
-        def iterated(self, run, record):
-            if record.iteration == 3:
-                raise KeyboardInterrupt
+    def build(*_):
+        raise AssertionError("work has begun")
 
-    solution = ds.solve(problem(), observers=[Impatient()], **SMALL)
-    assert solution.outcome.stop.code == "interrupted" and len(solution.outcome.history) == 3
+    monkeypatch.setattr(Model, "of", build)
+
+
+@pytest.mark.usefixtures("nothing_is_built")
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (dict(settings={}), TypeError, "`settings` must be a dsgnar.Settings, not dict; or pass options by name"),
+        (dict(settings={"seed": 3}), TypeError, "`settings` must be a dsgnar.Settings, not dict"),
+        (dict(observers=ds.Progress()), TypeError, r"`observers` must be a list, such as .*, not Progress"),
+        (dict(seed=-1), ValueError, "seed must be an integer, 0 or more: -1"),
+        (dict(points=1e3), ValueError, "points must be a positive integer: 1000.0"),
+        (dict(learning_rate=1e-3), TypeError, "no option 'learning_rate'.*precision"),
+        (dict(max_iteration=5), TypeError, r"no option 'max_iteration' \(did you mean max_iterations"),
+        (dict(hash=1), TypeError, r"no option 'hash' \(did you mean hashes"),
+    ],
+)
+def test_wrong_options_are_refused_with_what_to_do(options, error, message):
+    with pytest.raises(error, match=message):
+        ds.solve(problem(), **options)
+
+
+@pytest.mark.usefixtures("nothing_is_built")
+def test_only_problems_are_solved():
+    with pytest.raises(TypeError, match="takes a dsgnar.Problem, not str 'burgers'.*solved by `dsgnar solve burgers`"):
+        ds.solve("burgers")
+    with pytest.raises(TypeError, match="takes a dsgnar.Problem, not function"):
+        ds.solve(lambda u: u.t - u.xx)
+
+
+def table(points=((0.1, 0.2), (0.3, 0.4)), values=(1.0, 2.0), name="u", **options) -> ds.Reference:
+    return ds.Reference(points, {name: values}, 0.0, "made up", **options)
+
+
+@pytest.mark.usefixtures("nothing_is_built")
+@pytest.mark.parametrize(
+    ("reference", "error", "message"),
+    [
+        (table(name="v"), ValueError, "its values are for 'v', but the problem has the unknowns u; rename it"),
+        (table(values=(1.0, np.nan)), ValueError, "1 of 2 numbers in its values of 'u' are NaN or infinite"),
+        (table(points=((0.1, 0.2), (np.inf, 0.4))), ValueError, "1 of 4 numbers in its points are NaN or infinite"),
+        (table(values=(1.0, 1j)), TypeError, "its values of 'u' are complex; give their real part"),
+        (table(values=("a", "b")), TypeError, "its values of 'u' must be an array of numbers"),
+        (table(values=(1.0, 2.0, 3.0)), ValueError, r"its values of 'u' have shape \(3,\), but there are 2 points"),
+        (table(points=((0.1,), (0.3,))), ValueError, "one column for each of the axes x, t"),
+        (table(gauge=("p",)), ValueError, "its gauge names 'p'"),
+        (table(groups={"velocity": ("u", "v")}), ValueError, "its group 'velocity' contains 'v'"),
+        (table(shape=(3, 3)), ValueError, "has 9 points, but there are 2"),
+        (ds.Reference([[0.1, 0.2]], {}, 0.0, "made up"), TypeError, "its values must be a dict of arrays"),
+        (lambda x, t: x, TypeError, "expected a Reference.*got function; Reference.on_grid makes one"),
+        ({"u": np.ones(3)}, TypeError, "expected a Reference.*got dict"),
+        (np.ones(3), TypeError, "expected a Reference.*got ndarray"),
+    ],
+)
+def test_a_reference_that_cannot_be_compared_is_refused_at_once(reference, error, message):
+    with pytest.raises(error, match=f"^reference: .*{message}"):
+        ds.solve(problem(), reference=reference)
+
+
+# --- a run on disk, and its parts -------------------------------------------------------------------------------------
 
 
 def test_a_run_directory_can_be_read(heat, tmp_path):
@@ -156,10 +202,10 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
 
 
 def test_points_are_drawn_where_residuals_are_large():
-    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(adaptive=0.5, points=512))
-    with jax.enable_x64(True):
-        points = run.points()["heat"]
-        size = np.abs(run.residuals.vector("heat", jnp.asarray(run.state.theta), points))
+    context = Context.of(problem(), NETWORK, ds.Settings(adaptive=0.5, points=512))
+    state = context.start()
+    points = context.collocation.training(state)["heat"]
+    size = np.abs(context.residuals.vector("heat", jnp.asarray(state.iterate.theta), points))
     assert len(points) == 512
     assert np.median(size[256:]) > 1.2 * np.median(size[:256])
     with pytest.raises(ValueError, match="adaptive must be a share"):
@@ -167,20 +213,19 @@ def test_points_are_drawn_where_residuals_are_large():
 
 
 def test_the_sketch_can_grow_when_stage_two_begins():
-    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(sketch=20, late_sketch=40))
-    assert run._optimiser().jacobian.rows.size == 20
-    run.plan = dataclasses.replace(run.plan, stage=2)
-    assert run._optimiser().jacobian.rows.size == 40
+    context = Context.of(problem(), NETWORK, ds.Settings(sketch=20, late_sketch=40))
+    plan = context.start().plan
+    assert context.optimiser(plan).jacobian.rows.size == 20
+    for stage in (2, 3):
+        assert context.optimiser(dataclasses.replace(plan, stage=stage)).jacobian.rows.size == 40
     with pytest.raises(ValueError, match="the sketch .100000. must not exceed"):
-        ds.solve(problem(), sketch=20, late_sketch=100_000, **SMALL)
-    with pytest.raises(ValueError, match="method 'paper' has no late_sketch"):
-        ds.Settings(method="paper", late_sketch=40)
+        ds.solve(problem(), **SMALL | dict(late_sketch=100_000))
 
 
 def test_columns_are_fewer_in_stage_one_where_that_saves_time():
-    run = sys.modules["dsgnar.solve"].Run(problem(), SMALL["network"], ds.Settings(sketch=20, columns=30))
-    assert run.optimiser.jacobian.columns.size == 30
-    assert run.late.jacobian.columns == AllColumns()
+    early, late = Context.of(problem(), NETWORK, ds.Settings(sketch=20, columns=30)).optimisers
+    assert early.jacobian.columns.size == 30
+    assert late.jacobian.columns == AllColumns()
 
     def columns(**options):
         return ds.Settings(**options).resolve(5125).columns

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dsgnar.config import Settings
-from dsgnar.optimiser import State, Step
-from dsgnar.stages import RISE, Rising, StopReason, schedule
-from dsgnar.weights import Reweighting
+from dsgnar.optimise.optimiser import State, Step
+from dsgnar.optimise.weights import Reweighting
+from dsgnar.solving.method import Method
+from dsgnar.solving.settings import Settings
+from dsgnar.solving.stages import Rising, Schedule
+from dsgnar.solving.stop import StopReason
 
 
 @given(st.lists(st.floats(1e-12, 1e3), min_size=2, max_size=5), st.integers(0, 10))
@@ -60,6 +62,26 @@ def test_the_switch_waits_and_does_not_fire_on_noise_around_a_fall():
     assert not rule((1e-5,) * 100)  # constant
 
 
+@pytest.mark.parametrize("nothing", [np.nan, 0.0, np.inf])
+def test_an_iteration_without_a_lambda_does_not_switch(nothing):
+    """nan counted as 1 and 0 as 1e-300: one of them at the end, or at the start, of a falling window was a rise."""
+    falling = tuple(10.0 ** -np.arange(29.0))
+    rule = Rising(wait=0, window=30)
+    assert not rule((*falling, nothing))
+    assert not rule((nothing, *falling))
+    assert not rule((*falling[:10], nothing, *falling[11:25], nothing, *falling[26:], nothing))
+
+
+def test_the_switch_fires_although_some_iterations_have_no_lambda():
+    rising = 10.0 ** (-25 + 0.2 * np.arange(30.0))
+    rule = Rising(wait=0, window=30)
+    assert rule(tuple(rising))
+    rising[[0, 7, 8, 20, 29]] = [np.nan, 0.0, np.nan, np.nan, 0.0]
+    assert rule(tuple(rising))
+    rising[4:] = np.nan  # too few to tell
+    assert not rule(tuple(rising))
+
+
 def step(loss=1.0, lam=1.0, accepted=True, ratio=0.5, problem=""):
     return Step(loss, ratio, 0.2, lam, 1.0, accepted, 3, problem)
 
@@ -68,7 +90,14 @@ def state(radius=1.0, iteration=100, failures=0):
     return State(np.zeros(3), np.ones(2), radius, iteration, np.ones(2), failures=failures)
 
 
-FAST = Settings(method="fast", max_points=2**14).resolve(1000)
+def chosen(**settings) -> Method:
+    """The method that settings choose."""
+    return Settings(**settings).chosen_method()
+
+
+FAST = chosen(max_points=2**14)
+RULES = Schedule(FAST, "single")
+PAPER_RULES = Schedule(chosen(method="paper"), "single")
 
 
 def plan_in_stage(rules, stage):
@@ -76,58 +105,61 @@ def plan_in_stage(rules, stage):
 
 
 def test_stage_two_hands_over_to_stage_three_which_knows_the_gradient():
-    rules = schedule(FAST)
-    plan, after, stop = rules.after(plan_in_stage(rules, 2), state(radius=1e-9), step(loss=1e-12), None)
+    plan, after, stop = RULES.after(plan_in_stage(RULES, 2), state(radius=1e-9), step(loss=1e-12), None)
     assert stop is None and plan.stage == 3 and plan.points == FAST.points
     assert after.radius > FAST.minimum_radius
-    assert rules.exact(plan) and not rules.exact(plan_in_stage(rules, 2))
+    assert RULES.exact(plan) and not RULES.exact(plan_in_stage(RULES, 2))
 
 
 def test_the_target_rises_in_stage_two():
-    rules = schedule(FAST)
-    targets = [
-        rules.target(dataclasses.replace(plan_in_stage(rules, 2), lams=(1e-9,) * k)) for k in range(0, 2 * RISE, 2)
-    ]
+    targets = targets_of_stage_two(RULES)
     assert targets[0] == 0.5 and targets[-1] == 0.8 == FAST.targets[1]
     assert np.all(np.diff(targets) >= 0)
-    assert rules.target(plan_in_stage(rules, 1)) == FAST.targets[0]
-    paper = schedule(Settings(method="paper").resolve(1000))
-    assert {paper.target(dataclasses.replace(plan_in_stage(paper, 2), lams=(1e-9,) * k)) for k in range(9)} == {0.5}
+    assert RULES.target(plan_in_stage(RULES, 1)) == FAST.targets[0]
+    assert set(targets_of_stage_two(PAPER_RULES)) == {0.5}
+
+
+def test_the_paper_has_the_target_of_stage_two_at_once():
+    """Whatever it is: it was reached by way of 0.5."""
+    rules = Schedule(chosen(method="paper", targets=(0.2, 0.8)), "single")
+    assert set(targets_of_stage_two(rules)) == {0.8}
+    assert rules.target(plan_in_stage(rules, 1)) == 0.2
+
+
+def targets_of_stage_two(rules):
+    """Of the first iterations, until the ramp of `fast` is over and beyond."""
+    plans = (dataclasses.replace(plan_in_stage(rules, 2), lams=(1e-9,) * k) for k in range(2 * FAST.ramp))
+    return [rules.target(plan) for plan in plans]
 
 
 @pytest.mark.parametrize("stage", [2, 3])
 def test_a_loss_that_is_down_to_rounding_ends_the_run(stage):
-    rules = schedule(FAST)
-    stop = rules.after(plan_in_stage(rules, stage), state(radius=1e-9), step(loss=1e-13), None, lambda: True)[2]
+    stop = RULES.after(plan_in_stage(RULES, stage), state(radius=1e-9), step(loss=1e-13), None, lambda: True)[2]
     assert stop is StopReason.FLOOR and stop.converged
-    going_on = rules.after(plan_in_stage(rules, stage), state(), step(loss=1e-13), None, lambda: True)[2]
+    going_on = RULES.after(plan_in_stage(RULES, stage), state(), step(loss=1e-13), None, lambda: True)[2]
     assert going_on is None
 
 
 def test_a_switch_that_came_too_early_is_taken_back():
-    rules = schedule(FAST)
-    plan, after, stop = rules.after(plan_in_stage(rules, 3), state(radius=1e-9), step(loss=0.9e-3), None)
+    plan, after, stop = RULES.after(plan_in_stage(RULES, 3), state(radius=1e-9), step(loss=0.9e-3), None)
     assert stop is None and plan.stage == 1 and plan.retreats == 1
     assert after.radius == 0.7
 
 
 def test_a_stage_three_that_ran_its_course_gets_more_points_and_then_stops():
-    rules = schedule(FAST)
-    plan, after, stop = rules.after(plan_in_stage(rules, 3), state(radius=1e-9), step(loss=1e-12), None)
+    plan, after, stop = RULES.after(plan_in_stage(RULES, 3), state(radius=1e-9), step(loss=1e-12), None)
     assert stop is None and plan.stage == 3 and plan.points == FAST.max_points
-    for _ in range(rules.tries):
-        plan, after, stop = rules.after(plan, state(radius=1e-9), step(loss=1e-12), None)
+    for _ in range(FAST.tries):
+        plan, after, stop = RULES.after(plan, state(radius=1e-9), step(loss=1e-12), None)
         assert stop is None and after.radius > FAST.minimum_radius
-    assert rules.after(plan, state(radius=1e-9), step(loss=1e-12), None)[2] is StopReason.RADIUS
+    assert RULES.after(plan, state(radius=1e-9), step(loss=1e-12), None)[2] is StopReason.RADIUS
 
 
 def test_points_are_added_when_the_held_out_gap_opens():
-    rules = schedule(FAST)
-
     def after(*gaps, stage=1):
-        plan = plan_in_stage(rules, stage)
+        plan = plan_in_stage(RULES, stage)
         for gap in gaps:
-            plan = rules.after(plan, state(), step(), gap)[0]
+            plan = RULES.after(plan, state(), step(), gap)[0]
         return plan.points
 
     assert after(1.05, 1.05, 1.05, 1.05) == FAST.points
@@ -138,14 +170,13 @@ def test_points_are_added_when_the_held_out_gap_opens():
 
 
 def test_the_paper_has_neither_rule():
-    rules = schedule(Settings(method="paper").resolve(1000))
-    early = plan_in_stage(rules, 2)
-    assert rules.after(early, state(radius=1e-9), step(loss=0.9e-3), 99.0)[2] is StopReason.RADIUS
+    early = plan_in_stage(PAPER_RULES, 2)
+    assert PAPER_RULES.after(early, state(radius=1e-9), step(loss=0.9e-3), 99.0)[2] is StopReason.RADIUS
 
 
 def test_double_precision_begins_in_single():
     for method, at_large_lambda in (("paper", "double"), ("fast", "single")):
-        rules = schedule(Settings(method=method, precision="double").resolve(1000))
+        rules = Schedule(chosen(method=method, precision="double"), "double")
         assert rules.start().precision == "single"
         assert rules.after(rules.start(), state(iteration=9), step(lam=1e-20), None)[0].precision == "single"
         assert rules.after(rules.start(), state(iteration=10), step(lam=1e-20), None)[0].precision == "double"
@@ -153,9 +184,41 @@ def test_double_precision_begins_in_single():
 
 
 def test_persistent_failure_is_reported():
-    rules = schedule(FAST)
-    stop = rules.after(rules.start(), state(failures=10), step(accepted=False, ratio=np.nan), None)[2]
+    stop = RULES.after(RULES.start(), state(failures=10), step(accepted=False, ratio=np.nan), None)[2]
     assert stop is StopReason.FAILED and not stop.converged and "not finite" in stop.sentence
+
+
+def rejected(rules, stage, loss=1e-12):
+    """What ten rejections in a row lead to, with a radius far above its minimum."""
+    return rules.after(
+        plan_in_stage(rules, stage), state(failures=10), step(loss=loss, accepted=False, ratio=-0.2), None
+    )
+
+
+def test_rejections_in_a_row_are_not_called_a_radius_that_collapsed():
+    for rules, stage in ((RULES, 1), (PAPER_RULES, 1), (PAPER_RULES, 2)):
+        assert rejected(rules, stage).stop is StopReason.REJECTED
+        one_less = rules.after(plan_in_stage(rules, stage), state(failures=9), step(accepted=False, ratio=-0.2), None)
+        assert one_less.stop is None
+    assert not StopReason.REJECTED.converged and "rejected" in StopReason.REJECTED.sentence
+    assert StopReason.REJECTED.hands_over  # a march goes on: other points, another network
+    assert not StopReason.REJECTED.is_limit  # there is nothing to resume
+    both = RULES.after(RULES.start(), state(radius=1e-9, failures=10), step(accepted=False, ratio=-0.2), None)
+    assert both.stop is StopReason.RADIUS  # where that is what happened
+
+
+def test_rejections_in_a_row_lead_to_what_a_collapsed_radius_leads_to():
+    plan, after, stop = rejected(RULES, 2)
+    assert stop is None and plan.stage == 3 and after.failures == 0
+    plan, after, stop = rejected(RULES, 3)
+    assert stop is None and plan.stage == 3 and plan.points == FAST.max_points and after.failures == 0
+    plan, after, stop = rejected(RULES, 3, loss=0.9e-3)  # the loss has hardly fallen since the switch
+    assert stop is None and plan.stage == 1 and plan.retreats == 1 and after.radius == 0.7
+    at_floor = RULES.after(plan_in_stage(RULES, 2), state(failures=10), step(accepted=False), None, lambda: True)
+    assert at_floor.stop is StopReason.FLOOR
+    all_points = dataclasses.replace(plan_in_stage(RULES, 3), points=FAST.max_points, tries=FAST.tries)
+    last = RULES.after(all_points, state(failures=10), step(loss=1e-12, accepted=False), None)
+    assert last.stop is StopReason.REJECTED
 
 
 @pytest.mark.parametrize(

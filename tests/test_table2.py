@@ -1,13 +1,19 @@
 """The paper's Table 2: which rows there are, and that they are kept, found again and gone on with."""
 
 import json
+import signal
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from dsgnar.bench import table2
 from dsgnar.cli import app
-from dsgnar.problems import SUITE
+from dsgnar.storing.directory import RunDirectory
+from dsgnar.storing.files import read_result
+from dsgnar.suite import SUITE
+from dsgnar.tools.bench import table2
+
+pytestmark = pytest.mark.usefixtures("shared_kernels")
 
 
 def test_every_figure_of_the_paper_has_a_row_with_a_preset_of_its_precision():
@@ -15,9 +21,25 @@ def test_every_figure_of_the_paper_has_a_row_with_a_preset_of_its_precision():
     assert found == {(name, precision) for name, b in SUITE.items() for precision in b.paper}
     assert all(SUITE[row.problem].presets[row.preset].precision == row.precision for row in table2.rows())
     assert [row.preset for row in table2.rows(["burgers"])] == ["default", "double"]
-    assert [row.preset for row in table2.rows(["multiscale", "kdv"])] == ["default", "double", "single", "double"]
+    assert [row.preset for row in table2.rows(["multiscale", "kdv"])] == ["default", "double", "single", "default"]
+    assert [row.preset for row in table2.rows(["poisson10d"])] == ["default"]
     with pytest.raises(ValueError, match="no problem 'bugers'"):
         table2.rows(["bugers"])
+
+
+def test_rows_have_the_networks_and_sketches_that_the_docs_print():
+    page = (Path(__file__).parent.parent / "docs" / "results.md").read_text()
+    table = page.split("<!-- table2 -->")[1].split("<!-- /table2 -->")[0]
+    printed = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
+    heading, *printed = printed
+    places = [heading.index(name) for name in ("problem", "precision", "parameters", "sketch")]
+    found = {tuple(line[k].replace(",", "") for k in places[1:]) + (line[places[0]],) for line in printed}
+    presets = {row: SUITE[row.problem].presets[row.preset] for row in table2.rows()}
+    ours = {
+        (row.precision, str(preset.parameters), str(preset.settings["sketch"]), SUITE[row.problem].title)
+        for row, preset in presets.items()
+    }
+    assert found == ours
 
 
 def test_the_cavity_is_judged_by_its_velocity():
@@ -38,6 +60,27 @@ def test_rows_are_solved_once_and_gone_on_with(tmp_path):
     before = (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns
     assert call("--max-seconds", "0.001") == short  # read, not solved again
     assert (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns == before
+
+
+def test_an_interrupted_row_is_continued_by_the_same_command(tmp_path, monkeypatch):
+    def call(*more):
+        command = ("reproduce", "table2", "poisson5d", "-q", "--out", str(tmp_path))
+        return CliRunner().invoke(app, [*command, *more])
+
+    real = RunDirectory.iterated
+
+    def interrupted(kept, run, record):
+        real(kept, run, record)
+        signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunDirectory, "iterated", interrupted)
+        stopped = call()
+    assert stopped.exit_code == 3 and "run the same command again to continue" in stopped.output
+    assert read_result(tmp_path / "poisson5d-double")["iterations"] == 1 and not (tmp_path / "table2.md").exists()
+    ended = call("--max-seconds", "0.001")
+    assert ended.exit_code == 0 and (tmp_path / "table2.md").exists(), ended.output
+    assert read_result(tmp_path / "poisson5d-double")["stop_reason"] == "max_seconds"
 
 
 # What was reached on two cores, with room for other roundings. Burgers in both precisions is in test_cli.py.

@@ -11,12 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsgnar.domain import Box
-from dsgnar.fields import supports_taylor
+from dsgnar.calculus.jets import LAPLACIAN, Truncation
+from dsgnar.calculus.taylor import UnsupportedPrimitive, taylor
 from dsgnar.networks import MLP, SPINN, GaborNet, Inputs, Siren
-from dsgnar.problem import Problem, interior
-from dsgnar.residuals import Residuals
-from dsgnar.taylor import LAPLACIAN, Truncation, UnsupportedPrimitive, taylor
+from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem.conditions import interior
+from dsgnar.problem.domain import Box
+from dsgnar.problem.fields import supports_taylor
+from dsgnar.problem.problem import Problem
 
 ARCHITECTURES = {"MLP": MLP((6, 5), modes=2), "Siren": Siren((6, 5)), "GaborNet": GaborNet(9), "SPINN": SPINN(4, (5,))}
 every_architecture = pytest.mark.parametrize("name", ARCHITECTURES)

@@ -1,24 +1,35 @@
-"""Partial differential equations solved with physics-informed neural networks to the accuracy of classical solvers."""
+"""Partial differential equations solved with physics-informed neural networks."""
 
-from dsgnar.config import Settings
-from dsgnar.constraints import Hard
-from dsgnar.domain import Boundary, Box, Initial, Interior, Points
-from dsgnar.fields import gradient, laplacian
-from dsgnar.keeper import RunDirectory, resume
+from dsgnar.calculus.version import VERSION
 from dsgnar.networks import MLP, SPINN, GaborNet, Siren
 from dsgnar.problem import Condition, Problem, at, boundary, initial, interior
-from dsgnar.progress import Progress
-from dsgnar.reference import Reference
-from dsgnar.runs import load
-from dsgnar.sampling import Near
-from dsgnar.solution import Solution
-from dsgnar.solve import solve
-from dsgnar.stages import StopReason
+from dsgnar.problem.constraints import Hard
+from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
+from dsgnar.problem.fields import gradient, laplacian
+from dsgnar.problem.reference import Reference
+from dsgnar.problem.sampling import Near
+from dsgnar.showing.progress import Progress
+from dsgnar.solving.abilities import offer
+from dsgnar.solving.entry import solve
+from dsgnar.solving.interruption import Interrupted, Terminated
+from dsgnar.solving.method import FAST, PAPER, Method
+from dsgnar.solving.settings import Settings
+from dsgnar.solving.solution import Solution
+from dsgnar.solving.stop import StopReason
+from dsgnar.storing.directory import RunDirectory, resume
+from dsgnar.storing.runs import load
 
-__version__ = "0.1.0"
+__version__ = VERSION
+
+offer(
+    {name: f"dsgnar.showing.export:{name}" for name in ("to_xarray", "to_netcdf", "to_csv", "to_vtk", "export")}
+    | {"plot": "dsgnar.showing.figures:show", "save": "dsgnar.storing.runs:save", "summary": "dsgnar.solving.advice:summary"}
+)
 
 __all__ = [
+    "FAST",
     "MLP",
+    "PAPER",
     "SPINN",
     "Boundary",
     "Box",
@@ -27,6 +38,8 @@ __all__ = [
     "Hard",
     "Initial",
     "Interior",
+    "Interrupted",
+    "Method",
     "Near",
     "Points",
     "Problem",
@@ -37,6 +50,7 @@ __all__ = [
     "Siren",
     "Solution",
     "StopReason",
+    "Terminated",
     "at",
     "boundary",
     "gradient",

@@ -5,27 +5,30 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dsgnar import figures, runs
-from dsgnar.cli.common import app, explained, out, wrong_values
+from dsgnar.cli.common import app, drawn, explained, out, say, wrong_values
 from dsgnar.cli.measuring import reproduce
 from dsgnar.cli.solving import Preset, Problem
-from dsgnar.figures.page import DPI
-from dsgnar.statement import find
+from dsgnar.showing import figures
+from dsgnar.showing.figures.page import DPI
+from dsgnar.storing import runs
+from dsgnar.suite.own_file import find
 
-Iterations = Annotated[int, typer.Option(help="after which to look at the next one", min=1)]
-Where = Annotated[Path, typer.Option("--out", "-o", help="the picture; its ending says which kind", dir_okay=False)]
+Iterations = Annotated[int, typer.Option(help="Iterations before the one that is drawn.", min=1)]
+Where = Annotated[Path, typer.Option("--out", "-o", help="The picture: .png, .pdf or .svg.", dir_okay=False)]
 
 
 @app.command()
 def plot(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="of a run", file_okay=False)],
-    form: Annotated[Literal["png", "pdf", "svg"], typer.Option("--format", "-f", help="what kind of picture")] = "png",
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.", file_okay=False)],
+    form: Annotated[
+        Literal["png", "pdf", "svg"], typer.Option("--format", "-f", help="Format of the picture.")
+    ] = "png",
 ) -> None:
-    """Draw the solution and the course of a run, as figure.png in its directory (or figure.pdf, figure.svg)."""
+    """Draw the solution and the course of a run, as figure.png (or .pdf, .svg) in its directory."""
     path = directory / f"figure.{form}"
     with explained():
-        statement = runs.recall(directory)
-        figures.save(runs.load(directory), statement.reference(), path, statement.title)
+        statement, solution = runs.recall(directory), runs.load(directory)
+        drawn(path, lambda partial: figures.save(solution, statement.reference(), partial, statement.title))
     out.print(f"written: {path}", markup=False)
 
 
@@ -47,14 +50,13 @@ def probes(
     iterations: Iterations = 30,
     path: Where = Path("runs/figure4.png"),
 ) -> None:
-    """Figure 4: ratio and regularisation over the radius, with the paper's probes and the search that is used here."""
+    """Figure 4: ratio and regularisation over the radius, with the paper's probes and the search of `fast`."""
     _draw(figures.probe_curve, problem, preset, iterations, "fast", path)
 
 
 def _draw(picture: Any, problem: str, preset: str, iterations: int, method: Any, path: Path) -> None:
     with explained(), wrong_values():
-        statement = find(problem, preset)
+        statement = find(problem, preset, warn=say)
         run = figures.run_until(iterations, statement.problem, statement.network, statement.settings, method=method)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        picture(run).savefig(path, dpi=DPI)
+        drawn(path, lambda partial: picture(run).savefig(partial, dpi=DPI))
     out.print(f"written: {path}", markup=False)

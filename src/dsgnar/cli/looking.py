@@ -4,29 +4,51 @@ import json
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
-from dsgnar import references
 from dsgnar.cli.common import CONVERGED, FAILED, app, err, out, usage
-from dsgnar.doctor import check_numerics, check_versions, environment
-from dsgnar.problems import SUITE, Benchmark
+from dsgnar.suite import SUITE, Benchmark, truth
+from dsgnar.tools.doctor import check_numerics, check_versions, facts
 
-_COLUMNS = ("problem", "preset", "precision", "network", "sketch", "error", "seconds")
+# Of the table: what each column is called, its width, and which side its text is on. All of it fits into 80 columns.
+_COLUMNS = (
+    ("preset", 18, "<"), ("precision", 9, "<"), ("network", 8, "<"), ("parameters", 10, ">"),
+    ("sketch", 7, ">"), ("error", 8, ">"), ("seconds", 8, ">"),
+)  # fmt: skip
 
 
 @app.command("list")
-def list_problems(as_json: Annotated[bool, typer.Option("--json", help="for programs")] = False) -> None:
-    """Problems and presets, with the error and time measured on two CPU cores."""
-    rows = [_row(b, name) for b in SUITE.values() for name in b.presets]
+def list_problems(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+    """List problems and presets, with the error and time measured on two CPU cores."""
     if as_json:
-        out.print_json(json.dumps(rows))
+        out.print_json(
+            json.dumps([_row(benchmark, name) for benchmark in SUITE.values() for name in benchmark.presets])
+        )
         return
-    table = Table(box=None)
-    for column in _COLUMNS:
-        table.add_column(column, no_wrap=column in ("problem", "preset"))
-    for row in rows:
-        table.add_row(*("not run" if row[k] is None and k in ("error", "seconds") else str(row[k]) for k in _COLUMNS))
-    out.print(table)
+    out.print("  " + _line({name: name for name, _, _ in _COLUMNS}), style="bold")
+    for name, benchmark in SUITE.items():
+        out.print(f"\n[bold]{name}[/bold]  {benchmark.title}: {benchmark.about}", soft_wrap=False)
+        for preset in benchmark.presets:
+            row = _row(benchmark, preset)
+            out.print("  " + _line({column: _cell(row, column) for column, _, _ in _COLUMNS}))
+    out.print(
+        "\nerror: relative l2; error and seconds as measured on two CPU cores (-: not run)\n"
+        "in brackets: another name of the preset\n"
+        "solve with: dsgnar solve PROBLEM --preset PRESET",
+        style="dim",
+    )
+
+
+def _line(cells: dict[str, str]) -> str:
+    return " ".join(f"{cells[name]:{side}{width}}" for name, width, side in _COLUMNS).rstrip()
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    value = row[column]
+    if column == "preset" and row["aliases"]:
+        return f"{value} ({', '.join(row['aliases'])})"
+    if value is None:
+        return "-"
+    return f"{value:.1e}" if column == "error" else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:
@@ -34,36 +56,39 @@ def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:
     return {
         "problem": benchmark.name,
         "preset": name,
+        "aliases": [alias for alias, known in benchmark.aliases.items() if known == name],
         "precision": preset.precision,
         "network": type(preset.network).__name__,
+        "parameters": preset.parameters,
         "sketch": preset.settings.get("sketch"),
         "error": preset.measured and preset.measured.error,
         "seconds": preset.measured and preset.measured.seconds,
         "about": preset.about,
+        "description": f"{benchmark.title}: {benchmark.about}",
     }
 
 
 @app.command("references")
 def references_(
-    name: Annotated[str | None, typer.Argument(help="one reference; without it all of them")] = None,
-    check: Annotated[bool, typer.Option("--check", help="compare with other methods and resolutions")] = False,
-    generate: Annotated[bool, typer.Option("--generate", help="compute anew, check, and store")] = False,
+    name: Annotated[str | None, typer.Argument(help="One reference; all of them by default.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare with other methods and resolutions.")] = False,
+    generate: Annotated[bool, typer.Option("--generate", help="Compute again, check, and store.")] = False,
 ) -> None:
-    """Reference solutions: how accurate the stored ones are; check them again, or compute them anew."""
-    known = references.STORED if generate else references.CHECKED
+    """Show how accurate the reference solutions are; check them, or compute them again."""
+    known = truth.STORED if generate else truth.CHECKED
     if name is not None and name not in known:
         only = ", ".join(known)
-        usage(f"there is no reference {name!r} to work on, only {only}; the other problems have closed forms")
+        usage(f"there is no reference {name!r} here, only {only}; the other problems have closed forms")
     good = True
     for each in known if name is None else (name,):
         if generate:
             with err.status(f"computing and checking {each} (minutes)"):
-                references.generate(each)
+                truth.generate(each)
         if not check:
             out.print(f"{each}: relative l2 accuracy {SUITE[each].reference().accuracy:.1e}")
             continue
         with err.status(f"checking {each} (up to a few minutes)"):
-            comparisons = references.check(each)
+            comparisons = truth.check(each)
         for comparison in comparisons:
             good &= comparison.holds
             mark = "ok " if comparison.holds else "BAD"
@@ -73,10 +98,13 @@ def references_(
 
 @app.command()
 def doctor() -> None:
-    """Is this installation sound: versions, precision, device."""
-    for name, value in environment().items():
+    """Check this installation: versions, precision, device, numbers."""
+    for name, value in facts().items():
         out.print(f"{name:12} {value}")
     checks = [*check_versions(), *check_numerics()]
     for check in checks:
         out.print(f"{'ok ' if check.ok else 'BAD'} {check.name}: {check.detail}")
-    raise typer.Exit(CONVERGED if all(check.ok for check in checks) else FAILED)
+    bad = [check.name for check in checks if not check.ok]
+    verdict = f"NOT sound: {', '.join(bad)} failed." if bad else "sound: all checks passed."
+    out.print(f"This installation is {verdict}", style="bold")
+    raise typer.Exit(FAILED if bad else CONVERGED)

@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from dsgnar import bench as benches
-from dsgnar.bench import machine, records, report, table1, table2
-from dsgnar.bench.isolated import EndedEarly
-from dsgnar.checkpoints import write_atomically
 from dsgnar.cli.common import NOT_CONVERGED, app, err, explained, failed, out, say, wrong_values
-from dsgnar.progress import Progress
+from dsgnar.showing.progress import Progress
+from dsgnar.solving.interruption import Interrupted, Terminated
+from dsgnar.storing.checkpoints import write_atomically
+from dsgnar.tools import bench as benches
+from dsgnar.tools.bench import machine, records, report, table1, table2
+from dsgnar.tools.bench.isolated import EndedEarly
 
-Into = Annotated[str | None, typer.Option(help="PAGE or PAGE#MARK: also put the table into a page, at its mark")]
-Quick = Annotated[bool, typer.Option("--quick", help="a tiny case, to see that the command works")]
+Into = Annotated[str | None, typer.Option(help="PAGE or PAGE#MARK: also put the table into a page, at its mark.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A tiny case, to see that the command works.")]
 
 
 def _names(text: str) -> list[str]:
@@ -27,28 +28,28 @@ def bench(
     cases: Annotated[
         list[str] | None,
         typer.Argument(
-            help=f"{', '.join(benches.CASES)}, problem:preset, or your own file; burgers-single unless given"
+            help=f"{', '.join(benches.CASES)}, problem:preset, or your own file; burgers-single by default."
         ),
     ] = None,
-    parts: Annotated[str, typer.Option(help=f"of {','.join(benches.PARTS)}")] = ",".join(benches.Options.parts),
-    repeats: Annotated[int, typer.Option(help="of every measurement", min=1)] = benches.Options.repeats,
-    seeds: Annotated[int, typer.Option(help="whole solves with fast", min=1)] = benches.Options.seeds,
-    paper_seeds: Annotated[int, typer.Option(help="and with paper", min=0)] = benches.Options.paper_seeds,
-    error: Annotated[float | None, typer.Option(help="that whole solves are to reach")] = None,
-    directory: Annotated[Path, typer.Option("--out", "-o", help="where results go", file_okay=False)] = Path(
+    parts: Annotated[str, typer.Option(help=f"Some of {','.join(benches.PARTS)}.")] = ",".join(benches.Options.parts),
+    repeats: Annotated[int, typer.Option(help="Repeats of every measurement.", min=1)] = benches.Options.repeats,
+    seeds: Annotated[int, typer.Option(help="Whole solves with fast.", min=1)] = benches.Options.seeds,
+    paper_seeds: Annotated[int, typer.Option(help="Whole solves with paper.", min=0)] = benches.Options.paper_seeds,
+    error: Annotated[float | None, typer.Option(help="Also measure when whole solves reach this error.")] = None,
+    directory: Annotated[Path, typer.Option("--out", "-o", help="Directory for the results.", file_okay=False)] = Path(
         "runs/bench"
     ),
     history: Annotated[
         Path | None,
-        typer.Option(help="earlier results; ~/.local/share/dsgnar/bench.jsonl unless given", dir_okay=False),
+        typer.Option(help="Earlier results; ~/.local/share/dsgnar/bench.jsonl by default.", dir_okay=False),
     ] = None,
     into: Into = None,
     quick: Quick = False,
 ) -> None:
-    """How fast, side by side with the paper's order of operations.
+    """Measure speed: `fast` side by side with `paper`.
 
-    Both methods take turns on this machine. Ratios say how many times sooner `fast` is: the median of the repeats, and the
-    least and most. Writes bench.json, bench.md and bench.png, and compares with the last result on this machine.
+    Both methods take turns on this machine. Ratios say how many times faster `fast` is: median, least and most of the
+    repeats. Writes bench.json, bench.md and bench.png, and compares with the last result on this machine.
     """
     with wrong_values():
         chosen = [benches.find(name) for name in cases or (["tiny"] if quick else ["burgers-single"])]
@@ -67,6 +68,8 @@ def bench(
                 records.append(file, row, **stamp)
         except EndedEarly as ended:
             failed(f"{ended}; the rows so far are in {file}")
+        except KeyboardInterrupt:
+            failed(f"interrupted; the rows so far are in {file}")
         directory.mkdir(parents=True, exist_ok=True)
         content = {**stamp, "environment": here, "rows": [row.to_json() for row in rows]}
         write_atomically(directory / "bench.json", (json.dumps(content, indent=1) + "\n").encode())
@@ -80,7 +83,7 @@ def bench(
 
 
 def _shown(rows):
-    """The same rows, with a sign of life while they are waited for."""
+    """The same rows, with a spinner while each is measured."""
     iterator = iter(rows)
     while True:
         with err.status("measuring"):
@@ -104,28 +107,29 @@ def _fill(into: str | None, mark: str, text: str) -> None:
             report.fill(Path(page), wanted or mark, text)
 
 
-reproduce = typer.Typer(help="The paper's tables and figures on this machine.", no_args_is_help=True)
+reproduce = typer.Typer(help="Reproduce the paper's tables and figures on this machine.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
 
 
 @reproduce.command("table1")
 def table1_(
     directory: Annotated[
-        Path, typer.Option("--out", "-o", help="where results go, and where earlier ones are found", file_okay=False)
+        Path,
+        typer.Option("--out", "-o", help="Directory for the results; those already there are kept.", file_okay=False),
     ] = Path("runs/table1"),
-    max_seconds: Annotated[float, typer.Option(help="for each cell")] = 1800.0,
+    max_seconds: Annotated[float, typer.Option(help="Time limit of each cell.")] = 1800.0,
     memory: Annotated[
-        float | None, typer.Option(help="GiB for each cell; nine tenths of what is available unless given")
+        float | None, typer.Option(help="Memory limit of each cell in GiB; 90 % of what is available by default.")
     ] = None,
-    repeats: Annotated[int, typer.Option(help="after the first call, which compiles", min=1)] = 3,
-    columns: Annotated[str, typer.Option(help="which of them")] = ",".join(table1.COLUMNS),
-    max_points: Annotated[int, typer.Option(help="leave out the rows with more", min=1)] = table1.ROWS[-1].points,
+    repeats: Annotated[int, typer.Option(help="Calls that are timed, after the first one, which compiles.", min=1)] = 3,
+    columns: Annotated[str, typer.Option(help="Some of the columns.")] = ",".join(table1.COLUMNS),
+    max_points: Annotated[int, typer.Option(help="Leave out rows with more points.", min=1)] = table1.ROWS[-1].points,
     into: Into = None,
     quick: Quick = False,
 ) -> None:
     """Table 1: time and memory to build Jacobians of up to 2^20 x 252,503, in full and sketched.
 
-    Every cell is measured in a process of its own and stored at once; called again, the command goes on where it was.
+    Every cell is measured in its own process and stored at once. Run the command again to continue.
     """
     free = machine.available_memory()
     limits = table1.Limits(max_seconds, memory or (0.9 * free if free else None), repeats)
@@ -145,17 +149,20 @@ def table1_(
 
 @reproduce.command("table2")
 def table2_(
-    problems: Annotated[list[str] | None, typer.Argument(help="some of the suite; all unless given")] = None,
+    problems: Annotated[list[str] | None, typer.Argument(help="Some problems of the suite; all by default.")] = None,
     directory: Annotated[
-        Path, typer.Option("--out", "-o", help="where run directories go, and are found again", file_okay=False)
+        Path,
+        typer.Option(
+            "--out", "-o", help="Directory for the run directories; those already there are kept.", file_okay=False
+        ),
     ] = Path("runs/table2"),
-    max_seconds: Annotated[float | None, typer.Option(help="for each row")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Time limit of each row.")] = None,
     into: Into = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="no progress")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Table 2: the error of every problem of the paper, the paper's beside the one reached here.
+    """Table 2: the error of every problem, the paper's beside the one reached here.
 
-    Each row is a run directory. Ctrl-C ends the row's run after its iteration; called again, the command goes on there.
+    Each row is a run directory. Ctrl-C stops after the current iteration. Run the command again to continue.
     """
     with wrong_values():
         chosen = table2.rows(problems or ())
@@ -167,8 +174,8 @@ def table2_(
                 found.append((row, result))
                 here = table2.error(result)
                 out.print(f"{row.name:24} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
-        except table2.Interrupted:
-            say(f"interrupted; go on with the same command, which finds its runs in {directory}")
+        except (Interrupted, Terminated):
+            say(f"interrupted; run the same command again to continue, its runs are in {directory}")
             raise typer.Exit(NOT_CONVERGED) from None
         here, date = machine.describe(), datetime.now(UTC).date().isoformat()
         # Without the number of BLAS threads: rows may have been solved with other numbers than this call has.

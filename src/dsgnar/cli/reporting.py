@@ -1,19 +1,19 @@
-"""Commands that tell what a run reached."""
+"""Commands that show what a run reached: `show`, `report`."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dsgnar import report as reports
 from dsgnar.cli.common import app, explained, out
+from dsgnar.showing import report as reports
 
-Directories = Annotated[list[Path], typer.Argument(help="run directories; several are shown side by side")]
+Directories = Annotated[list[Path], typer.Argument(help="Run directories; several are shown side by side.")]
 
 
 @app.command()
 def show(directories: Directories) -> None:
-    """A table of what a run reached."""
+    """Print a table of what a run reached."""
     with explained():
         out.print(reports.table([reports.read(directory) for directory in directories]), soft_wrap=False)
 
@@ -22,10 +22,10 @@ def show(directories: Directories) -> None:
 def report(
     directories: Directories,
     path: Annotated[
-        Path | None, typer.Option("--out", help="the file; by default report.html in the run directory")
+        Path | None, typer.Option("--out", help="The file; report.html in the run directory by default.")
     ] = None,
 ) -> None:
-    """Write an HTML page about a run, or one that compares several: interactive, in one file, without a network."""
+    """Write an interactive HTML page about a run, or one that compares several. It is one file and works offline."""
     chosen = path or (directories[0] / "report.html" if len(directories) == 1 else Path("comparison.html"))
     with explained():
         reports.write(directories, chosen)

@@ -1,7 +1,7 @@
 """Commands that solve: `solve`, `resume`, `init`."""
 
 import ast
-import dataclasses
+import math
 from collections.abc import Collection, Sequence
 from importlib import resources
 from pathlib import Path
@@ -9,15 +9,34 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dsgnar import figures, keeper, runs
-from dsgnar.cli.common import CONVERGED, FAILED, NOT_CONVERGED, app, err, explained, out, say, usage, wrong_values
-from dsgnar.keeper import RunDirectory
-from dsgnar.problems import SUITE
-from dsgnar.progress import Progress
-from dsgnar.solution import Solution
-from dsgnar.solve import Run
-from dsgnar.stages import StopReason
-from dsgnar.statement import StatementError, check_settings, find
+from dsgnar.cli.common import (
+    CONVERGED,
+    FAILED,
+    NOT_CONVERGED,
+    app,
+    drawn,
+    err,
+    explained,
+    out,
+    say,
+    usage,
+    wrong_values,
+)
+from dsgnar.showing import figures
+from dsgnar.showing.progress import Progress
+from dsgnar.solving.context import Context
+from dsgnar.solving.interruption import Interrupted, Terminated
+from dsgnar.solving.loop import run
+from dsgnar.solving.observers import Observer
+from dsgnar.solving.settings import with_options
+from dsgnar.solving.solution import Solution
+from dsgnar.solving.state import RunState
+from dsgnar.solving.stop import StopReason
+from dsgnar.storing import runs
+from dsgnar.storing.directory import EVERY, RunDirectory, restored
+from dsgnar.suite import SUITE
+from dsgnar.suite.own_file import check_settings, find
+from dsgnar.suite.statement import StatementError
 
 
 def _problems(incomplete: str) -> list[str]:
@@ -26,46 +45,55 @@ def _problems(incomplete: str) -> list[str]:
 
 
 def _presets(incomplete: str) -> list[str]:
-    names = dict.fromkeys(name for benchmark in SUITE.values() for name in benchmark.presets)
+    names = dict.fromkeys(name for benchmark in SUITE.values() for name in (*benchmark.presets, *benchmark.aliases))
     return [name for name in names if name.startswith(incomplete)]
 
 
 Problem = Annotated[
     str,
-    typer.Argument(metavar="PROBLEM", help="a name of `dsgnar list`, or a file of your own", autocompletion=_problems),
+    typer.Argument(
+        metavar="PROBLEM", help="A name from `dsgnar list`, or your own Python file.", autocompletion=_problems
+    ),
 ]
-Preset = Annotated[str, typer.Option(help="how: see `dsgnar list`", autocompletion=_presets)]
-Iterations = Annotated[int | None, typer.Option(help="give up after so many, in each time interval")]
-Seconds = Annotated[float | None, typer.Option(help="give up after so many")]
-Every = Annotated[float, typer.Option(help="seconds between checkpoints", min=0)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no progress, no summary")]
+Preset = Annotated[str, typer.Option(help="Network and settings; see `dsgnar list`.", autocompletion=_presets)]
+Iterations = Annotated[int | None, typer.Option(help="Maximum number of iterations in each time interval.")]
+Seconds = Annotated[float | None, typer.Option(help="Maximum time for solving, in seconds.")]
+Every = Annotated[float, typer.Option(help="Seconds between checkpoints.", min=0)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no summary.")]
 
 
 @app.command()
 def solve(
     problem: Problem,
     preset: Preset = "default",
-    precision: Annotated[Literal["single", "double"] | None, typer.Option(help="of the network and the result")] = None,
-    method: Annotated[Literal["fast", "paper"] | None, typer.Option(help="paper: the paper to the letter")] = None,
-    seed: Annotated[int | None, typer.Option(help="of all randomness")] = None,
-    sketch: Annotated[int | None, typer.Option(help="rows of the sketch")] = None,
-    points: Annotated[int | None, typer.Option(help="interior points to begin with")] = None,
+    precision: Annotated[
+        Literal["single", "double"] | None, typer.Option(help="Precision of the network and the result.")
+    ] = None,
+    method: Annotated[
+        Literal["fast", "paper"] | None, typer.Option(help="fast (the default), or paper: the paper's algorithms.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
+    sketch: Annotated[int | None, typer.Option(help="Rows of the sketch.")] = None,
+    points: Annotated[int | None, typer.Option(help="Interior points at the start.")] = None,
     max_iterations: Iterations = None,
     max_seconds: Seconds = None,
     assigned: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="any other setting, such as wait=100")
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Any other setting or constant of the method, such as wait=100."
+        ),
     ] = None,
     directory: Annotated[
-        Path | None, typer.Option("--out", "-o", help="the run directory; runs/... unless given", file_okay=False)
+        Path | None, typer.Option("--out", "-o", help="Run directory; runs/... by default.", file_okay=False)
     ] = None,
-    checkpoint_every: Every = keeper.EVERY,
-    force: Annotated[bool, typer.Option("--force", help="start anew where an unfinished run lies")] = False,
+    checkpoint_every: Every = EVERY,
+    force: Annotated[bool, typer.Option("--force", help="Move an unfinished run aside and start a new one.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Solve a problem of the suite, or the one that a Python file of your own states.
+    """Solve a problem of the suite, or one that your own Python file states.
 
-    The run directory holds result.json, history.csv, figure.png and checkpoints. Ctrl-C ends the run after its iteration;
-    `dsgnar resume` goes on.
+    The run directory holds result.json, history.csv, figure.png and checkpoints. Ctrl-C stops the run after the current
+    iteration; `dsgnar resume` continues it.
     """
     given = dict(
         precision=precision, method=method, seed=seed, sketch=sketch, points=points,
@@ -74,111 +102,135 @@ def solve(
     options: Any = {name: value for name, value in given.items() if value is not None}
     with explained():
         options |= _values(assigned or (), options)
-        statement = find(problem, preset)
+        statement = find(problem, preset, warn=say)
     with wrong_values():
-        settings = dataclasses.replace(statement.settings, **options)
+        settings = with_options(statement.settings, options)
     kept = RunDirectory(
         directory or runs.default_directory(statement, settings), statement,
         every=checkpoint_every, force=force, warn=say,
     )  # fmt: skip
     observers = (kept,) if quiet else (kept, Progress(err, statement.title))
     with explained(), wrong_values():
-        run = Run(statement.problem, statement.network, settings, statement.reference(), observers)
+        context = Context.of(statement.problem, statement.network, settings, statement.reference())
     with explained(kept.path, "; --out chooses another directory"):
-        solution = run.run()
-    _end(solution, run, kept, quiet)
+        solution = _run(context, context.start(), observers)
+    _end(solution, context, kept, quiet)
+
+
+def _run(context: Context, state: RunState, observers: Sequence[Observer]) -> Solution:
+    """The solution, also of a run that a signal stopped: figure and summary are still to come."""
+    try:
+        return run(context, state, observers)
+    except (Interrupted, Terminated) as ended:
+        return ended.solution
 
 
 def _values(assigned: Sequence[str], given: Collection[str]) -> dict[str, Any]:
     """What `--set` gives: Python's numbers and tuples by name; anything else is text. Nothing may be `given` twice."""
     values: dict[str, Any] = {}
     for assignment in assigned:
-        name, _, text = assignment.partition("=")
+        name, equals, text = assignment.partition("=")
+        if not equals:
+            raise StatementError(f"--set {assignment}: write NAME=VALUE, such as --set wait=100")
+        check_settings((name,), f"--set {assignment}")
         if name in values or name in given:
             raise StatementError(f"--set {assignment}: {name} is given twice; leave one out")
-        try:
-            values[name] = ast.literal_eval(text)
-        except (SyntaxError, ValueError):
-            values[name] = text
-    check_settings(values, "--set NAME=VALUE")
+        values[name] = _value(text)
     return values
+
+
+def _value(text: str) -> Any:
+    if text in ("inf", "infinity"):
+        return math.inf
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
 
 
 @app.command()
 def resume(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="of a run that was interrupted, or gave up", file_okay=False)
+        Path,
+        typer.Argument(metavar="DIR", help="Directory of a run that was interrupted or hit a limit.", file_okay=False),
     ],
     max_iterations: Iterations = None,
     max_seconds: Seconds = None,
-    checkpoint_every: Every = keeper.EVERY,
+    checkpoint_every: Every = EVERY,
     quiet: Quiet = False,
 ) -> None:
-    """Go on with a run from its last checkpoint, to the same result as if it had never been interrupted.
+    """Continue a run from its last checkpoint, to the same result as if it had never been interrupted.
 
-    A run of your own file is resumed with the copy of it in the run directory, which is executed. A run that gave up goes
-    on with a larger --max-iterations or --max-seconds.
+    A run of your own file uses the copy of that file in the run directory. A run that hit a limit continues if
+    --max-iterations or --max-seconds is larger.
     """
     given = dict(max_iterations=max_iterations, max_seconds=max_seconds)
     limits: Any = {name: value for name, value in given.items() if value is not None}
     kept, progress = RunDirectory(directory, every=checkpoint_every, warn=say), Progress(err)
     with explained(), wrong_values():
-        run = keeper.restored(kept, observers=() if quiet else (progress,), **limits)
+        context, state = restored(kept, **limits)
     assert kept.statement is not None
     progress.title = kept.statement.title
-    if run.stop is not None:
-        say(f"the run in {directory} has ended: {run.stop.sentence}{_more(run.stop, directory)}")
+    if state.stop is not None:
+        say(f"the run in {directory} has ended: {state.stop.sentence}{_more(state.stop, directory)}")
     with explained(directory):
-        solution = run.run()
-    _end(solution, run, kept, quiet)
+        solution = _run(context, state, (kept,) if quiet else (kept, progress))
+    _end(solution, context, kept, quiet)
 
 
 def _more(stop: StopReason, directory: Path) -> str:
-    """How to go on after a stop that is not the end."""
+    """How to continue after a stop that is not the end."""
     option = {StopReason.ITERATIONS: " --max-iterations N", StopReason.SECONDS: " --max-seconds S"}.get(stop, "")
-    return f"; go on with: dsgnar resume {directory}{option}" if option or stop is StopReason.INTERRUPTED else ""
+    return f"; continue with: dsgnar resume {directory}{option}" if option or stop is StopReason.INTERRUPTED else ""
 
 
-def _end(solution: Solution, run: Run, kept: RunDirectory, quiet: bool) -> None:
+def _end(solution: Solution, context: Context, kept: RunDirectory, quiet: bool) -> None:
     """Figure, summary and exit code."""
     outcome = solution.outcome
-    assert outcome is not None and kept.statement is not None
-    if kept.failure is None:
-        _draw(solution, run, kept)
+    assert outcome is not None
+    files = ["result.json", "history.csv"]
+    if kept.failure is None and _draw(solution, context, kept):
+        files.append("figure.png")
     if not quiet:
         out.print(solution.summary(), markup=False)
         if kept.failure is None:
-            out.print(f"written to {kept.path}/ (result.json, history.csv, figure.png){_more(outcome.stop, kept.path)}")
+            more = _more(outcome.stop, kept.path)
+            out.print(f"written to {kept.path}/ ({', '.join(files)}){more}", markup=False)
     if kept.failure is not None:
-        say(f"make room and write again from the last checkpoint: dsgnar resume {kept.path}")
+        say(f"free some space, then run: dsgnar resume {kept.path}")
         raise typer.Exit(FAILED)
     raise typer.Exit(CONVERGED if outcome.stop.converged else NOT_CONVERGED)
 
 
-def _draw(solution: Solution, run: Run, kept: RunDirectory) -> None:
-    """figure.png, whole or not at all."""
+def _draw(solution: Solution, context: Context, kept: RunDirectory) -> bool:
+    """Draw figure.png; whether that worked."""
     assert kept.statement is not None
-    partial = kept.path / "figure.partial.png"
+    title = kept.statement.title
     try:
-        figures.save(solution, run.reference, partial, title=kept.statement.title)
-        partial.replace(kept.path / "figure.png")
+        drawn(kept.path / "figure.png", lambda path: figures.save(solution, context.reference, path, title=title))
+    except KeyboardInterrupt:
+        say(f"interrupted while drawing; the result is safe in {kept.path}. Draw it later: dsgnar plot {kept.path}")
+        return False
     except OSError as error:
-        partial.unlink(missing_ok=True)
         kept.failure = error
         say(f"figure.png could not be written to {kept.path}: {error.strerror or error}")
+        return False
+    return True
 
 
 @app.command()
 def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="where to write it")] = Path("my_problem.py"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("my_problem.py"),
 ) -> None:
-    """Write a commented example to start a problem of your own from."""
-    text = (resources.files("dsgnar") / "example.py").read_text().replace("FILE", str(file))
+    """Write a commented example, to be changed into your own problem."""
+    if file.suffix != ".py":
+        usage(f"{file}: a problem is a Python file; use a name such as {file.with_suffix('.py')}")
+    text = (resources.files("dsgnar.cli") / "example.txt").read_text("utf-8").replace("FILE", str(file))
     try:
-        with open(file, "x") as opened:
+        with open(file, "x", encoding="utf-8") as opened:
             opened.write(text)
     except FileExistsError:
-        usage(f"{file} exists already; choose another name")
+        usage(f"{file} already exists; choose another name")
     except OSError as error:
         with explained():
             raise error

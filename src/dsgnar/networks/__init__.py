@@ -1,4 +1,15 @@
-"""Networks (paper, section 4.3 and Appendix B): embeddings, MLP, SIREN, GaborNet, SPINN."""
+"""Networks (paper, section 4.3 and Appendix B): what a person writes down, and the function that it becomes.
+
+Any callable pytree from one point to the unknowns there can take their place (`check_network` says what it lacks).
+
+    base         what all have in common: descriptions, affine maps, initial values, checks
+    embeddings   what a network sees of a point: coordinates, periodic or Fourier features
+    mlp          tanh layers with trained scales
+    siren        sine layers with trained frequencies
+    gabor        one layer of Gabor filters
+    spinn        a separable network: one branch per coordinate
+    parameters   the parameters of any network as one vector theta
+"""
 
 from dsgnar.networks.base import Architecture, cast, check_network, count_parameters
 from dsgnar.networks.embeddings import Embedding, Inputs, embed

@@ -30,7 +30,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array, lax
 
-from dsgnar.elementary import angle
+from dsgnar.calculus.elementary import angle
 
 Spacing = Literal["linear", "dyadic"]
 

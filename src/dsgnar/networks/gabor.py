@@ -31,7 +31,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dsgnar.networks.base import Affine, Architecture, generator, lecun_normal, to_array
+from dsgnar.calculus.precision import x64
+from dsgnar.networks.base import Affine, Architecture, from_key, lecun_normal, to_array
 from dsgnar.networks.embeddings import (
     Embedding,
     Inputs,
@@ -41,7 +42,6 @@ from dsgnar.networks.embeddings import (
     embed,
     feature_box,
 )
-from dsgnar.precision import x64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +67,7 @@ class GaborNet(Architecture):
         lower, upper = np.array(feature_box(embedding, inputs)).T[:, :, None]
         length = upper - lower
         shape = (embedding.size, self.features)
-        rng = generator(key)
+        rng = from_key(key)
         centres = rng.uniform(lower, upper, shape)
         frequencies = rng.normal(size=shape) * 2 * np.pi / (length * np.sqrt(embedding.size))
         bandwidth = np.sqrt(np.sum(length**2) / 6)

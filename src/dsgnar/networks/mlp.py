@@ -18,9 +18,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from dsgnar.networks.base import Affine, Architecture, check_widths, generator, lecun_normal, orthogonal, to_array
+from dsgnar.calculus.precision import x64
+from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal, to_array
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
-from dsgnar.precision import x64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +44,7 @@ class MLP(Architecture):
         check_count(outputs, "MLP: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
         sizes = (embedding.size, *self.widths)
-        rng = generator(key)
+        rng = from_key(key)
         layers = tuple(
             TanhLayer(Affine.of(orthogonal(rng, n_in, n_out), dtype), to_array(1.0, dtype))
             for n_in, n_out in itertools.pairwise(sizes)

@@ -26,9 +26,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from dsgnar.networks.base import Affine, Architecture, check_widths, generator, lecun_normal, to_array
+from dsgnar.calculus.precision import x64
+from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, to_array
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
-from dsgnar.precision import x64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Siren(Architecture):
         check_count(outputs, "Siren: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
         sizes = (embedding.size, *self.widths)
-        rng = generator(key)
+        rng = from_key(key)
         layers = []
         for index, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
             bound = 1 / n_in if index == 0 else math.sqrt(6 / n_in) / self.omega

@@ -29,9 +29,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dsgnar.networks.base import Affine, Architecture, check_widths, generator, lecun_normal, orthogonal
+from dsgnar.calculus.precision import x64
+from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
-from dsgnar.precision import x64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,7 +57,7 @@ class SPINN(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "SeparableNetwork":
         check_count(outputs, "SPINN: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
-        rng = generator(key)
+        rng = from_key(key)
         branches = tuple(self._branch(part.size, inputs.size, rng, dtype) for part in embedding.parts)
         return SeparableNetwork(embedding, branches, Affine.of(lecun_normal(rng, self.rank, outputs), dtype))
 

@@ -1,6 +1,0 @@
-"""Pictures of a solution, of the course of a run and of the method (Appendix D and figures 3 and 4 of the paper)."""
-
-from dsgnar.figures.method import jacobians, probe_curve, run_until
-from dsgnar.figures.page import page, save, show
-
-__all__ = ["jacobians", "page", "probe_curve", "run_until", "save", "show"]

@@ -1,0 +1,183 @@
+"""Residuals of all conditions, their mean squares and the weighted loss (eqs. 5 and 9 of the paper).
+
+For condition m with points X_m, weight w_m and residual F_m,
+
+    mean square   s_m = 1/|X_m| sum_{x in X_m} F_m(u_theta, x)^2,        loss   L = 1/2 sum_m w_m s_m.
+
+Points are worked through batch by batch, so memory does not grow with their number. Residuals are computed in the precision
+of `theta`; their squares are summed in float64, so that the loss itself carries no rounding noise of its own.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jaxtyping import Float, Int
+
+from dsgnar.calculus import threads
+from dsgnar.calculus.precision import x64
+from dsgnar.networks import check_network
+from dsgnar.networks.parameters import Parameters
+from dsgnar.problem import Problem
+from dsgnar.problem.fields import Mode, supports_taylor
+
+# Points per batch: bounds memory. On a CPU 1,024 made a search slower by a third, 2,048 by a tenth, since each is a call;
+# other devices need more to be busy (not measured).
+BATCH, DEVICE_BATCH = 2**12, 2**15
+
+# A further column holds the value that the residual is to take at a point (time marching).
+Points = Float[np.ndarray, "n dimension"]
+PointSets = dict[str, Points]
+Theta = Float[Array, " d"]
+PerCondition = Float[np.ndarray, " conditions"]
+Batch = tuple[Float[Array, "b dimension"], Int[Array, ""]]  # points, and how many of them are real
+
+
+@dataclass(frozen=True, eq=False)
+class Batched:
+    """Points on the device, in batches of one size, so that nothing is compiled anew when there are more of them.
+
+    The batches are dealt out in shares that are worked through side by side.
+    """
+
+    shares: tuple[list[tuple[int, Float[Array, "b dimension"], Int[Array, ""]]], ...]  # number of the condition, batch
+    counts: Int[np.ndarray, " conditions"]  # points of each condition
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """The residuals of a problem for a network of given structure, as functions of `theta`."""
+
+    problem: Problem
+    parameters: Parameters
+    mode: Mode
+    batch: int = BATCH
+
+    @classmethod
+    @x64
+    def of(cls, problem: Problem, network: Callable, mode: Mode | None = None) -> tuple["Residuals", Theta]:
+        """Residuals for `network`, and its parameters. Taylor mode is used wherever the network allows it."""
+        parameters, theta = Parameters.of(network)
+        dimension = problem.domain.dimension
+        check_network(network, dimension, len(problem.unknowns), theta.dtype)
+        if mode is None:
+            whole = problem.constrained(network)
+            mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
+        batch = BATCH if jax.default_backend() == "cpu" else DEVICE_BATCH
+        return cls(problem, parameters, mode, batch), theta
+
+    def network(self, theta: Theta) -> Callable:
+        """The solution `x -> u` that `theta` stands for, hard constraints included."""
+        return self.problem.constrained(self.parameters.network(theta))
+
+    def at_point(self, name: str, theta: Theta, x: Float[Array, " dimension"]) -> Float[Array, ""]:
+        """The residual at one point; a further entry of `x` is the value that it is to take there."""
+        return self._traced[name](theta, x)
+
+    @cached_property
+    def _traced(self) -> dict[str, Callable]:
+        """By condition: the residual at one point, traced once for all the kernels that it becomes part of."""
+        return {name: jax.jit(partial(self._at_point, name), inline=True) for name in self.problem.conditions}
+
+    def _at_point(self, name: str, theta: Theta, x: Float[Array, " dimension"]) -> Float[Array, ""]:
+        dimension = self.problem.domain.dimension
+        value = self.problem.residual(name, self.network(theta), x[:dimension], self.mode)
+        return value if x.shape[0] == dimension else value - x[dimension]
+
+    @x64
+    def vector(self, name: str, theta: Theta, points: Points) -> Float[np.ndarray, " n"]:
+        """The residuals of one condition at points."""
+        done = [self._values[name](theta, batch) for batch, _ in _batches(name, points, theta.dtype, self.batch)]
+        return np.concatenate(done)[: len(points)]
+
+    @x64
+    def mean_squares(self, theta: Theta, points: PointSets) -> PerCondition:
+        """The mean square of every condition, in the order of the conditions, as float64."""
+        return self.kernel(theta, self.device_points(points, theta.dtype))
+
+    def loss(self, theta: Theta, points: PointSets, weights: Sequence[float]) -> float:
+        """The weighted loss."""
+        return weighted_loss(self.mean_squares(theta, points), np.asarray(weights))
+
+    def device_points(self, points: PointSets, dtype) -> Batched:
+        """Points as the kernels want them."""
+        shares: list[list] = [[] for _ in range(threads.count())]
+        for number, name in enumerate(self.problem.conditions):
+            batches = _batches(name, points[name], dtype, self.batch)
+            for share, cut in zip(shares, np.array_split(np.arange(len(batches)), len(shares)), strict=True):
+                share += [(number, *batches[k]) for k in cut]
+        return Batched(tuple(shares), np.array([len(points[name]) for name in self.problem.conditions]))
+
+    def kernel(self, theta: Theta, batched: Batched) -> PerCondition:
+        """Mean squares at `theta`."""
+        sums = np.zeros(len(batched.counts))
+        for number, value in _each(self._squares, theta, batched):
+            sums[number] += float(value)
+        return sums / batched.counts
+
+    def gradient(self, theta: Theta, weights: PerCondition, batched: Batched) -> Theta:
+        """The gradient of the weighted loss."""
+        total = np.zeros(theta.size)
+        for number, slope in _each(self._slopes, theta, batched):
+            total += 0.5 * weights[number] / batched.counts[number] * np.asarray(slope, np.float64)
+        return jnp.asarray(total.astype(theta.dtype))
+
+    @cached_property
+    def _squares(self) -> list[Callable]:
+        """Compiled, by condition: the sum of squares over a batch."""
+        return [jax.jit(partial(self._batch_sum, name)) for name in self.problem.conditions]
+
+    @cached_property
+    def _slopes(self) -> list[Callable]:
+        """Compiled, by condition: the gradient of the sum of squares over a batch."""
+        return [jax.jit(jax.grad(partial(self._batch_sum, name))) for name in self.problem.conditions]
+
+    @cached_property
+    def _values(self) -> dict[str, Callable]:
+        """Compiled, by condition: residuals at a batch."""
+        return {
+            name: jax.jit(jax.vmap(partial(self.at_point, name), in_axes=(None, 0))) for name in self.problem.conditions
+        }
+
+    def _batch_sum(
+        self, name: str, theta: Theta, batch: Float[Array, "b dimension"], real: Int[Array, ""]
+    ) -> Float[Array, ""]:
+        values = jax.vmap(partial(self.at_point, name, theta))(batch)
+        return jnp.sum(jnp.where(jnp.arange(batch.shape[0]) < real, values.astype(jnp.float64) ** 2, 0.0))
+
+
+def weighted_loss(mean_squares: PerCondition, weights: PerCondition) -> float:
+    """The loss of eq. 5, with the factor 1/2 of the text."""
+    return 0.5 * float(np.dot(weights, mean_squares))
+
+
+def _each(kernels: list[Callable], theta: Theta, batched: Batched) -> list[tuple[int, Array]]:
+    """The number of the condition and what its kernel makes of a batch, for all of them in the order of the batches."""
+
+    def work(share):
+        return [(number, kernels[number](theta, batch, real)) for number, batch, real in share]
+
+    done = [pair for share in threads.each(work, batched.shares) for pair in share]
+    return sorted(done, key=lambda pair: pair[0])  # stable: the same order whatever the shares
+
+
+def _batches(name: str, points: Points, dtype, most: int) -> list[Batch]:
+    """Points of one condition in equal batches, and how many of each are real.
+
+    What is missing in the last one repeats its first point. A mask keeps it out of sums, but reverse mode multiplies
+    its derivative by zero, which does not silence one that is not finite: it must not come from another batch.
+    """
+    count, dimension = points.shape
+    if not count:
+        raise ValueError(f"condition {name!r} has no points to evaluate its residual at; give it at least one")
+    size = min(most, count)
+    missing = -count % size
+    first = count + missing - size  # of the last batch
+    padded = np.concatenate([points, np.broadcast_to(points[first], (missing, dimension))]).astype(dtype)
+    real = np.full(len(padded) // size, size)
+    real[-1] -= missing
+    return [(jnp.asarray(p), jnp.asarray(n)) for p, n in zip(padded.reshape(-1, size, dimension), real, strict=True)]

@@ -1,0 +1,75 @@
+"""What is to be solved: a domain, the unknowns on it, and conditions (section 2.1 of the paper).
+
+A condition `F_m u = 0` is a residual on a part of the domain. All of them together are the operator `F` of the paper;
+the loss (eq. 5) weighs the mean squares of their residuals. Names of conditions are the user's own; nothing depends on
+them. A problem is checked when it is made (`checks.py`).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from dsgnar.problem.checks import check_residuals, check_statement, required, resolve_condition, resolve_hard
+from dsgnar.problem.conditions import Condition
+from dsgnar.problem.constraints import Hard, constrain
+from dsgnar.problem.domain import Box
+from dsgnar.problem.fields import Field, Mode, Requests, evaluate
+from dsgnar.problem.signature import Signature
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A differential equation with its conditions, checked when it is made.
+
+    `conditions` maps names of your choice to `interior(...)`, `initial(...)`, `boundary(...)` and `at(...)`. `periodic` axes
+    hold exactly through the network's input; `hard` values (`{"u": Hard(...)}`) through its output. A `known` part of an
+    unknown (`{"p": lambda x, y: jnp.log(x**2 + y**2)}`), such as a singularity that no network can hold, is added to it.
+    """
+
+    domain: Box
+    unknowns: tuple[str, ...]
+    conditions: Mapping[str, Condition]
+    periodic: tuple[str, ...] = ()
+    hard: Mapping[str, Hard] = field(default_factory=dict)
+    known: Mapping[str, Callable] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for names in ("unknowns", "periodic"):  # one name alone will do
+            given = getattr(self, names)
+            object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
+        check_statement(self)
+        place = self.domain, self.periodic
+        hard = {name: resolve_hard(name, constraint, *place) for name, constraint in self.hard.items()}
+        object.__setattr__(self, "hard", hard)
+        conditions = {name: resolve_condition(name, condition, *place) for name, condition in self.conditions.items()}
+        object.__setattr__(self, "conditions", conditions)
+        self.requests  # noqa: B018 - found now, outside of any function that JAX traces
+        check_residuals(self)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of unknowns, then of axes: what a residual's parameters may be called."""
+        return (*self.unknowns, *self.domain.axes)
+
+    @cached_property
+    def requests(self) -> dict[str, Requests]:
+        """For each condition, the derivatives that it needs."""
+        return {name: required(self._signature(name), self.unknowns, self.domain) for name in self.conditions}
+
+    def residual(self, name: str, network: Callable, x: Float[Array, " d"], mode: Mode = "taylor") -> Float[Array, ""]:
+        """The residual of one condition at one point for any function `network: (d,) -> (unknowns,)`."""
+        fields = evaluate(network, x, self.unknowns, self.requests[name], self.domain, mode)
+        values: dict[str, Any] = fields | {axis: x[i] for i, axis in enumerate(self.domain.axes)}
+        result = self._signature(name)(values)
+        return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)
+
+    def constrained(self, network: Callable) -> Callable:
+        """The network with the hard constraints and the known parts built into its output."""
+        return constrain(network, self.domain, self.unknowns, self.hard, self.known)
+
+    def _signature(self, name: str) -> Signature:
+        return Signature.of(self.conditions[name].residual, self.names, f"condition {name!r}")

@@ -1,0 +1,104 @@
+"""Where residuals are evaluated: training points, held-out points, and the values that a time interval hands to the next.
+
+All of them are functions of a run's state: of its plan (how many points, which draw, which precision), of its time interval
+and, for points that follow the residual, of its parameters. The last ones made are remembered, since an iteration asks for
+them several times.
+"""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.calculus.precision import DTYPES
+from dsgnar.calculus.streams import stream
+from dsgnar.optimise.optimiser import Active
+from dsgnar.optimise.residuals import Batched, PointSets, Residuals
+from dsgnar.problem.domain import Box, Initial, Interior
+from dsgnar.problem.sampling import held_out, prefer, sample
+from dsgnar.solving.march import March
+from dsgnar.solving.settings import Resolved
+from dsgnar.solving.state import RunState
+
+
+@dataclass(frozen=True, eq=False)
+class Collocation:
+    """The points of a run."""
+
+    residuals: Residuals
+    march: March
+    settings: Resolved
+    _last: dict[str, tuple[Any, Any]] = field(default_factory=dict, init=False, repr=False)
+
+    def domain(self, state: RunState) -> Box:
+        """The part of the problem's domain that is being solved."""
+        return self.march.domain(self.residuals.problem.domain, state.interval)
+
+    def active(self, state: RunState) -> Active:
+        """The training points in force, on the device."""
+        return self._remembered("training", state, self._active)
+
+    def held_out(self, state: RunState) -> Batched:
+        """Held-out points on the device, none of which is a training point in force."""
+        return self._remembered("held out", state, self._held_out)
+
+    def training(self, state: RunState) -> PointSets:
+        """The training points: so many for interior conditions, half for others, unless a condition has its own number."""
+        problem, method, seed = self.residuals.problem, self.settings.method, self.settings.seed
+        count, domain, out = state.plan.points, self.domain(state), {}
+        for name, condition in problem.conditions.items():
+            inside = isinstance(condition.part, Interior)
+            number = condition.points or (count if inside else max(1, count // 2))
+            rng = stream(seed, "points", name, count, state.plan.draw)
+            draw = partial(
+                sample, condition.part, domain, rng=rng, method=condition.sampling or "uniform",
+                near=condition.near, periodic=problem.periodic,
+            )  # fmt: skip
+            large = round(method.adaptive * number) if inside else 0
+            out[name] = draw(count=number - large)
+            if large:
+                candidates = draw(count=method.candidates * large)
+                residual = self.residuals.vector(name, jnp.asarray(state.iterate.theta), candidates)
+                chosen = prefer(np.abs(residual.astype(np.float64)), large, rng)
+                out[name] = np.concatenate([out[name], candidates[chosen]])
+        return out
+
+    def _remembered(self, purpose: str, state: RunState, make) -> Any:
+        key = self._key(state)
+        known = self._last.get(purpose)
+        if known is None or known[0] != key:
+            known = self._last[purpose] = key, make(state)
+        return known[1]
+
+    def _key(self, state: RunState) -> tuple:
+        """All that the points of a state, and the values handed over to them, depend on."""
+        followed = state.iterate.theta.tobytes() if self.settings.method.adaptive else b""
+        handed_over = state.finished[-1].tobytes() if state.finished else b""
+        return *state.points_key, followed, handed_over
+
+    def _active(self, state: RunState) -> Active:
+        points = {name: self._with_values(state, name, p) for name, p in self.training(state).items()}
+        return Active.of(self.residuals, points, DTYPES[state.plan.precision])
+
+    def _held_out(self, state: RunState) -> Batched:
+        problem, dtype = self.residuals.problem, DTYPES[state.plan.precision]
+        training, domain, out = self.training(state), self.domain(state), {}
+        for name, condition in problem.conditions.items():
+            points = held_out(
+                condition.part, domain, self.settings.method.held_out, stream(self.settings.seed, "held-out", name),
+                training[name], dtype, condition.near, method=condition.sampling or "uniform", periodic=problem.periodic,
+            )  # fmt: skip
+            out[name] = self._with_values(state, name, points)
+        return self.residuals.device_points(out, dtype)
+
+    def _with_values(self, state: RunState, name: str, points: np.ndarray) -> np.ndarray:
+        """In a march, initial points with the value that their residual is to take: zero, or that of the interval before."""
+        if self.march.count == 1 or not isinstance(self.residuals.problem.conditions[name].part, Initial):
+            return points
+        points = points.astype(DTYPES[state.plan.precision]).astype(np.float64)  # as the point will be seen
+        values = np.zeros(len(points))
+        if state.finished:
+            values = self.residuals.vector(name, jnp.asarray(state.finished[-1]), points)
+        return np.concatenate([points, values[:, None].astype(np.float64)], axis=1)

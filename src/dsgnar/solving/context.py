@@ -1,0 +1,196 @@
+"""What does not change during a run: problem, network, settings, and the parts that its iterations are made of."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.calculus import threads
+from dsgnar.calculus.compiled import enable_compilation_cache
+from dsgnar.calculus.precision import DTYPES, x64
+from dsgnar.calculus.streams import stream
+from dsgnar.networks.parameters import neighbour
+from dsgnar.optimise.optimiser import Active, Optimiser, State
+from dsgnar.optimise.residuals import Residuals, weighted_loss
+from dsgnar.problem import Problem
+from dsgnar.problem.reference import Reference, check_reference
+from dsgnar.solving.clock import Stopwatch
+from dsgnar.solving.collocation import Collocation
+from dsgnar.solving.march import March
+from dsgnar.solving.method import compose
+from dsgnar.solving.model import Model, Network
+from dsgnar.solving.record import Outcome
+from dsgnar.solving.settings import Resolved, Settings
+from dsgnar.solving.solution import Solution
+from dsgnar.solving.stages import Plan, Schedule
+from dsgnar.solving.state import RunState
+from dsgnar.solving.stop import StopReason
+
+FLOOR_POINTS = 512  # of each condition, at which the floor of the precision is judged
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """A run's surroundings. `advance` (loop.py) takes it and a state to the next state."""
+
+    model: Model
+    settings: Resolved
+    reference: Reference | None
+    rules: Schedule
+    collocation: Collocation
+    first: np.ndarray  # parameters to begin with
+    watch: Stopwatch = field(default_factory=Stopwatch)
+    compiled: set = field(default_factory=set)  # for which sizes and precisions the kernels are compiled
+
+    @classmethod
+    @x64
+    def of(
+        cls,
+        problem: Problem,
+        network: Network | None = None,
+        settings: Settings | Resolved | None = None,
+        reference: Reference | None = None,
+    ) -> "Context":
+        """The surroundings of a run that is about to start, or to go on with settings that are resolved."""
+        enable_compilation_cache()
+        if reference is not None:
+            check_reference(reference, problem)
+        settings = Settings() if settings is None else settings
+        model, theta = Model.of(problem, network, settings.precision, settings.seed, settings.intervals)
+        if isinstance(settings, Settings):
+            settings = settings.resolve(model.residuals.parameters.count)
+        collocation = Collocation(model.residuals, model.march, settings)
+        return cls(model, settings, reference, Schedule(settings.method, settings.precision), collocation, theta)
+
+    @property
+    def problem(self) -> Problem:
+        return self.model.problem
+
+    @property
+    def residuals(self) -> Residuals:
+        return self.model.residuals
+
+    @property
+    def march(self) -> March:
+        return self.model.march
+
+    @cached_property
+    def optimisers(self) -> tuple[Optimiser, Optimiser]:
+        """Those of stage 1 and of the later ones."""
+        settings = self.settings
+        sizes = settings.sketch, settings.late_sketch
+        return compose(settings.method, sizes, settings.columns, settings.seed, self.residuals)
+
+    def optimiser(self, plan: Plan) -> Optimiser:
+        """The parts of the stage in force."""
+        return self.optimisers[plan.stage > 1]
+
+    # --- states -------------------------------------------------------------------------------------------------------
+
+    def start(self) -> RunState:
+        """The state with which a run begins."""
+        plan = self.rules.start()
+        return RunState(_first(self.problem, self.settings, self.first, plan), plan)
+
+    def next_interval(self, state: RunState) -> RunState:
+        """The first state of the next time interval, near the last one of this."""
+        stop, settings = state.stop, self.settings
+        theta = state.iterate.theta.astype(DTYPES[settings.precision])
+        fresh = self.model.fresh(settings.precision, settings.seed, state.interval + 1)
+        start = theta if fresh is None else theta + (settings.method.perturbation * fresh).astype(theta.dtype)
+        plan = self.rules.start(state.iterate.iteration)
+        return replace(
+            state,
+            iterate=_first(self.problem, settings, start, plan),
+            plan=plan,
+            evaluated=False,
+            finished=(*state.finished, theta),
+            worst=self.worst(state),
+            unfinished=state.unfinished if stop is None or stop.converged else stop,
+            stop=None,
+        )
+
+    # --- judging ------------------------------------------------------------------------------------------------------
+
+    def limit(self, state: RunState) -> StopReason | None:
+        """Whether a limit ends the run here."""
+        if state.iterate.iteration - state.plan.begun >= self.settings.max_iterations:
+            return StopReason.ITERATIONS
+        return StopReason.SECONDS if state.seconds.solve >= self.settings.max_seconds else None
+
+    def at_floor(self, iterate: State, active: Active) -> bool:
+        """Whether the loss is down to what rounding makes of it, judged at some of the points in force."""
+        moved = jnp.asarray(neighbour(iterate.theta, stream(self.settings.seed, "floor")))
+        mean_squares = []
+        for name, points in zip(self.problem.conditions, active.flat, strict=True):
+            some = points[:: max(1, len(points) // FLOOR_POINTS)]
+            here, there = (self.residuals.vector(name, t, some) for t in (jnp.asarray(iterate.theta), moved))
+            mean_squares.append(np.mean((there.astype(np.float64) - here) ** 2))
+        floor = weighted_loss(np.array(mean_squares), iterate.weights)
+        return iterate.loss < self.settings.method.at_floor * floor
+
+    def worst(self, state: RunState) -> tuple[float, ...]:
+        """Root mean squares on held-out points, by condition: those of the worst interval so far."""
+        held = np.sqrt(self.residuals.kernel(jnp.asarray(state.iterate.theta), self.collocation.held_out(state)))
+        return tuple(map(float, held if state.worst is None else np.maximum(held, state.worst)))
+
+    def error(self, state: RunState) -> dict[str, float] | None:
+        """The error in the time interval that is being solved."""
+        if self.reference is None:
+            return None
+        reference, time = self.reference, self.problem.domain.time
+        if self.march.count > 1 and time is not None:
+            times = reference.points[:, self.problem.domain.index(time)]
+            reference = reference.where(self.march.piece(times) == state.interval)
+        return self.so_far(state).relative_l2(reference)
+
+    # --- compiling ----------------------------------------------------------------------------------------------------
+
+    def compile(self, state: RunState, active: Active) -> bool:
+        """Call every kernel once for a new size or precision, and throw the results away. Says whether that was needed."""
+        plan, optimiser = state.plan, self.optimiser(state.plan)
+        exact = self.rules.exact(plan)
+        key = (active.counts, plan.precision, exact, optimiser is self.optimisers[0])
+        if key in self.compiled:
+            return False
+        self.compiled.add(key)
+        theta = jnp.asarray(state.iterate.theta)
+        with threads.in_turn():
+            if exact:
+                self.residuals.gradient(theta, state.iterate.weights, active.batched)
+            self.residuals.kernel(theta, self.collocation.held_out(state))
+            self.residuals.kernel(theta, active.batched)
+            sketched = optimiser.jacobian(theta, active.flat, state.iterate.weights, stream(0))
+            jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
+        return True
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    def so_far(self, state: RunState, outcome: Outcome | None = None) -> Solution:
+        """The solution as it stands; intervals not reached yet continue the last network."""
+        thetas = [*state.finished, *[state.iterate.theta] * (self.march.count - state.interval)]
+        dtype = DTYPES[self.settings.precision] if state.finished else state.iterate.theta.dtype
+        return Solution(self.model, np.stack(thetas).astype(dtype), outcome)
+
+    @x64
+    def solution(self, state: RunState, stop: StopReason) -> Solution:
+        """The solution as it stands, with what is known about it."""
+        outcome = Outcome(
+            settings=self.settings,
+            history=state.history,
+            stop=stop,
+            seconds={"solve": state.seconds.solve, "compile": state.seconds.compile},
+            held_out=dict(zip(self.problem.conditions, self.worst(state), strict=True)),
+            points={name: len(p) for name, p in self.collocation.training(state).items()},
+            relative_l2=None if self.reference is None else self.so_far(state).relative_l2(self.reference),
+        )
+        return self.so_far(state, outcome)
+
+
+def _first(problem: Problem, settings: Resolved, theta: np.ndarray, plan: Plan) -> State:
+    """Where the optimiser begins in a time interval."""
+    weights = np.array([c.initial_weight for c in problem.conditions.values()])
+    first = theta.astype(DTYPES[plan.precision])
+    return State(first, weights / weights.mean(), settings.method.radius, iteration=plan.begun)

@@ -1,0 +1,44 @@
+"""The front door: `solve(problem)`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from dsgnar.problem import Problem
+from dsgnar.problem.reference import Reference
+from dsgnar.solving.context import Context
+from dsgnar.solving.loop import run
+from dsgnar.solving.model import Network
+from dsgnar.solving.observers import Observer
+from dsgnar.solving.settings import Settings, unknown_option, with_options
+from dsgnar.solving.solution import Solution
+
+
+def solve(
+    problem: Problem,
+    *,
+    network: Network | None = None,
+    reference: Reference | None = None,
+    observers: Sequence[Observer] = (),
+    settings: Settings | None = None,
+    **options: Any,
+) -> Solution:
+    """Solve a problem.
+
+    `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
+    unknowns. All other options are fields of `Settings`, such as `precision`, `seed`, `method`, `sketch` and `points`, or of
+    `Method`. With a `reference` the error is followed along the way. `observers` see the run: `Progress()` shows it,
+    `RunDirectory("runs/mine")` keeps it on disk. Ctrl-C ends the run after the current iteration and is then raised again
+    as `Interrupted`, which carries the solution as it stood.
+    """
+    if not isinstance(problem, Problem):
+        hint = f"; a problem of the suite is solved by `dsgnar solve {problem}`" if isinstance(problem, str) else ""
+        raise TypeError(f"solve() takes a dsgnar.Problem, not {type(problem).__name__} {problem!r}{hint}")
+    if settings is not None and not isinstance(settings, Settings):
+        raise TypeError(f"`settings` must be a dsgnar.Settings, not {type(settings).__name__}; or pass options by name")
+    if not isinstance(observers, Sequence):
+        raise TypeError(f"`observers` must be a list, such as [dsgnar.Progress()], not {type(observers).__name__}")
+    wrong = unknown_option(options)
+    if wrong is not None:
+        raise TypeError(f"solve() has no option {wrong}")
+    context = Context.of(problem, network, with_options(settings or Settings(), options), reference)
+    return run(context, context.start(), observers)

@@ -1,0 +1,71 @@
+"""Evaluating networks: in batches of bounded memory for NumPy, and as one function for JAX."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from dsgnar.solving.model import Model
+
+BATCH = 8192  # points evaluated at once
+
+
+def by_interval(
+    model: Model, thetas: Float[np.ndarray, "intervals parameters"], kernel: Callable, points: Float[np.ndarray, "n d"]
+) -> np.ndarray:
+    """`kernel(theta, points)` for all points, each with the parameters of its time interval."""
+    march, domain = model.march, model.problem.domain
+    if march.count == 1 or domain.time is None or not len(points):
+        return _in_batches(kernel, thetas[0], points)
+    piece = march.piece(points[:, domain.index(domain.time)])
+    order = np.argsort(piece, kind="stable")
+    counts = np.bincount(piece, minlength=march.count)
+    parts = np.split(points[order], np.cumsum(counts)[:-1])
+    values = [_in_batches(kernel, t, p) for t, p in zip(thetas, parts, strict=True) if len(p)]
+    return np.concatenate(values)[np.argsort(order, kind="stable")]
+
+
+def _in_batches(kernel: Callable, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
+    count = len(points)
+    if not count:  # a point whose value is thrown away tells the shape of the values
+        points = np.zeros((1, points.shape[1]))
+        return _in_batches(kernel, theta, points)[:0]
+    size = BATCH if count > BATCH else max(1, 2 ** math.ceil(math.log2(count)))  # few shapes to compile
+    padded = np.concatenate([points, np.repeat(points[:1], -count % size, axis=0)]).astype(theta.dtype)
+    blocks = [kernel(jnp.asarray(theta), jnp.asarray(b)) for b in padded.reshape(-1, size, points.shape[1])]
+    return np.concatenate([np.asarray(block) for block in blocks])[:count]
+
+
+def function_of(model: Model, thetas: Float[np.ndarray, "intervals parameters"]) -> Callable[..., Any]:
+    """The solution as a function of coordinates that JAX can transform."""
+    domain, unknowns, march = model.problem.domain, model.problem.unknowns, model.march
+
+    def at_point(theta: jax.Array, x: jax.Array) -> jax.Array:
+        if march.count == 1 or domain.time is None:
+            return model.residuals.network(theta[0])(x)
+        piece = jnp.searchsorted(jnp.asarray(march.times[1:-1], x.dtype), x[domain.index(domain.time)], side="left")
+        # Every interval's value, and then the right one: parameters that are looked up would be copied for each point.
+        return jax.vmap(lambda one: model.residuals.network(one)(x))(theta)[piece]
+
+    at_points = jax.jit(jax.vmap(at_point, in_axes=(None, 0)), inline=True)
+
+    def function(*given: Any, **named: Any) -> Any:
+        coordinates = dict(zip(domain.axes, given, strict=False)) | named
+        if len(given) > len(domain.axes) or len(given) + len(named) != len(coordinates):
+            raise TypeError(
+                f"a coordinate is given twice, or there are too many: the axes are {', '.join(domain.axes)}"
+            )
+        if set(coordinates) != set(domain.axes):
+            raise TypeError(f"give all coordinates, {', '.join(domain.axes)}; got {', '.join(coordinates) or 'none'}")
+        theta = jnp.asarray(thetas)
+        columns = jnp.broadcast_arrays(*(jnp.asarray(coordinates[axis], theta.dtype) for axis in domain.axes))
+        points = jnp.stack([c.ravel() for c in columns], axis=-1)
+        values = at_points(theta, points).reshape(*columns[0].shape, len(unknowns))
+        out = {name: values[..., k] for k, name in enumerate(unknowns)}
+        return out[unknowns[0]] if len(out) == 1 else out
+
+    return function

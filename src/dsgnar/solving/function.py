@@ -1,0 +1,146 @@
+"""A trained network as a function: evaluated at arrays of coordinates, differentiated, put into the equations."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from dsgnar.calculus.precision import x64
+from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem import Problem
+from dsgnar.problem.fields import Field, evaluate
+from dsgnar.solving.evaluation import by_interval, function_of
+from dsgnar.solving.march import March
+from dsgnar.solving.model import Model
+
+
+@dataclass(frozen=True, eq=False)
+class Function:
+    """Unknowns as functions of named coordinates."""
+
+    model: Model
+    thetas: Float[
+        np.ndarray, "intervals parameters"
+    ]  # a network for each time interval; one where there was no marching
+
+    @property
+    def problem(self) -> Problem:
+        return self.model.problem
+
+    @property
+    def unknowns(self) -> tuple[str, ...]:
+        return self.problem.unknowns
+
+    @property
+    def residuals(self) -> Residuals:
+        return self.model.residuals
+
+    @property
+    def march(self) -> March:
+        return self.model.march
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def __call__(self, *, extrapolate: bool = False, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
+        """Values at coordinates given by axis name; arrays broadcast. One unknown: an array; several: a dictionary.
+
+        Points outside the domain are answered with a warning; `extrapolate=True` says that they are meant.
+        """
+        points, shape = self._points(coordinates, extrapolate)
+        values = self.at(points)
+        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.unknowns)}
+        return out[self.unknowns[0]] if len(out) == 1 else out
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        """The solution as a JAX function of its coordinates, `function(x, t)`, for `jax.jit`, `jax.grad` and `jax.vmap`.
+
+        It can stand in another problem's residual. Coordinates come in the order of the domain's axes, or by name; the
+        result is a number or array for one unknown, and a dictionary for several. A solution in double precision is
+        evaluated in double inside JAX's x64 mode.
+        """
+        return function_of(self.model, self.thetas)
+
+    def at(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
+        """Values at points, in batches of bounded memory."""
+        return self._batches(self.model.values, points)
+
+    def derivative(self, unknown: str, orders: str) -> Callable[..., np.ndarray]:
+        """The exact derivative of an unknown as a function of coordinates: `derivative("u", "xx")(x=0.5, t=1.0)`."""
+        if unknown not in self.unknowns:
+            raise ValueError(f"there is no unknown {unknown!r}; the problem has {', '.join(self.unknowns)}")
+        domain, asked = self.problem.domain, set()
+
+        def note(key):
+            asked.add(key)
+            return jnp.zeros(())
+
+        try:
+            getattr(Field(unknown, domain, note), orders).value  # noqa: B018 - the access notes the index
+        except AttributeError as error:
+            raise ValueError(str(error)) from None
+        requests = {unknown: frozenset(asked)}
+
+        @jax.jit
+        def at_points(theta, x):
+            def one(point):
+                network, mode = self.residuals.network(theta), self.residuals.mode
+                fields = evaluate(network, point, self.unknowns, requests, domain, mode)
+                return getattr(fields[unknown], orders).value
+
+            return jax.vmap(one)(x)
+
+        return self._of_coordinates(at_points)
+
+    def residual(self, condition: str) -> Callable[..., np.ndarray]:
+        """The residual of a condition as a function of coordinates: `residual("pde")(x=0.5, t=1.0)`."""
+        if condition not in self.problem.conditions:
+            names = ", ".join(self.problem.conditions)
+            raise ValueError(f"there is no condition {condition!r}; the problem has {names}")
+        return self._of_coordinates(partial(self.residuals.vector, condition))
+
+    # --- how ----------------------------------------------------------------------------------------------------------
+
+    def _of_coordinates(self, kernel: Callable) -> Callable[..., np.ndarray]:
+        """`kernel(theta, points)` as a function of named coordinates."""
+
+        def function(*, extrapolate: bool = False, **coordinates: Any) -> np.ndarray:
+            points, shape = self._points(coordinates, extrapolate)
+            return self._batches(kernel, points).reshape(shape)
+
+        return function
+
+    @x64
+    def _batches(self, kernel: Callable, points: np.ndarray) -> np.ndarray:
+        return by_interval(self.model, self.thetas, kernel, points)
+
+    def _points(self, coordinates: dict[str, Any], extrapolate: bool) -> tuple[np.ndarray, tuple[int, ...]]:
+        domain = self.problem.domain
+        if set(coordinates) != set(domain.axes):
+            got = ", ".join(coordinates) or "none"
+            raise ValueError(f"give all coordinates by name: {', '.join(domain.axes)} (got {got})")
+        columns = np.broadcast_arrays(*(np.asarray(coordinates[axis], np.float64) for axis in domain.axes))
+        points = np.stack([c.ravel() for c in columns], axis=1)
+        if not extrapolate:
+            self._warn_outside(points)
+        return points, columns[0].shape
+
+    def _warn_outside(self, points: np.ndarray) -> None:
+        inside = points.copy()
+        for axis in self.problem.periodic:  # there is no outside along these
+            inside[:, self.problem.domain.index(axis)] = self.problem.domain.interval(axis)[0]
+        outside = np.flatnonzero(~self.problem.domain.contains(inside))
+        if outside.size:
+            axes = zip(self.problem.domain.axes, points[outside[0]], strict=True)
+            where = ", ".join(f"{axis}={value:g}" for axis, value in axes)
+            warnings.warn(
+                f"{outside.size} of {len(points)} points lie outside the domain, where nothing was trained (the first: "
+                f"{where}); extrapolate=True if that is meant",
+                stacklevel=4,  # the line that asked
+            )

@@ -1,0 +1,78 @@
+"""Time marching (section 4.4 of the paper): the time axis is cut into intervals, which are solved one after the other.
+
+Every interval has a network of its own, of the same structure. What an interval hands to the next:
+
+    values      An initial condition with residual F[u] becomes  F[u](x, t_k) - F[v](x, t_k) = 0,  v the solution just found.
+                For F[u] = u - g(x) that is u = v, and for F[u] = u_t it is u_t = v_t: an equation of second order in time
+                hands over its velocity because its problem states one.
+    parameters  The next network starts near the last one: theta + 0.01 theta', theta' a fresh initialisation. Near, not at:
+                parameters that fit one interval to rounding are a poor place to begin another.
+
+F[v] enters the residual as a further coordinate of the initial points, so all intervals share their compiled kernels
+(`collocation.py` puts it there, `loop.py` starts the next network).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dsgnar.problem import Problem
+from dsgnar.problem.domain import Box, Initial, Points
+
+Intervals = int | tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class March:
+    """Where the time axis is cut."""
+
+    times: tuple[float, ...]  # t_0 < t_1 < .. < t_K; empty for a problem without time
+
+    @classmethod
+    def of(cls, problem: Problem, intervals: Intervals) -> "March":
+        """So many intervals of equal length, or intervals with the given inner ends."""
+        domain = problem.domain
+        if domain.time is None:
+            if intervals != 1:
+                raise ValueError("time marching needs a time axis, and this problem has none: leave `intervals` out")
+            return cls(())
+        start, end = domain.interval(domain.time)
+        if isinstance(intervals, int):
+            return cls._checked(problem, tuple(np.linspace(start, end, intervals + 1).tolist()))
+        inner = tuple(float(t) for t in intervals if start < t < end)
+        outside = [t for t in intervals if not start <= t <= end]
+        if outside or list(inner) != sorted(set(inner)):
+            raise ValueError(f"intervals must be increasing times between {start} and {end}, not {intervals!r}")
+        return cls._checked(problem, (start, *inner, end))
+
+    @classmethod
+    def _checked(cls, problem: Problem, times: tuple[float, ...]) -> "March":
+        if len(times) == 2:
+            return cls(times)
+        if problem.hard or problem.known:
+            raise ValueError(
+                "hard values and known parts cannot be handed from one time interval to the next; state hard values as "
+                "conditions, leave known parts out, or solve in one interval"
+            )
+        parts = {name: condition.part for name, condition in problem.conditions.items()}
+        if not any(isinstance(part, Initial) for part in parts.values()):
+            raise ValueError("time marching hands initial values over, and this problem has no initial condition")
+        given = [name for name, part in parts.items() if isinstance(part, Points)]
+        if given:
+            raise ValueError(f"condition {given[0]!r} is stated at given points, which time marching cannot divide yet")
+        return cls(times)
+
+    @property
+    def count(self) -> int:
+        return max(1, len(self.times) - 1)
+
+    def interval(self, k: int) -> tuple[float, float]:
+        return self.times[k], self.times[k + 1]
+
+    def domain(self, whole: Box, k: int) -> Box:
+        """The part of the domain that belongs to interval k."""
+        return whole if self.count == 1 or whole.time is None else whole.with_interval(whole.time, self.interval(k))
+
+    def piece(self, times: np.ndarray) -> np.ndarray:
+        """To which interval each time belongs; an end belongs to the interval that it ends."""
+        return np.searchsorted(np.asarray(self.times[1:-1]), times, side="left")

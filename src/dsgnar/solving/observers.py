@@ -1,0 +1,74 @@
+"""Observers of a run: they see it and may ask it to stop, and change nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem import Problem
+from dsgnar.problem.reference import Reference
+from dsgnar.solving.context import Context
+from dsgnar.solving.interruption import Interruption
+from dsgnar.solving.march import March
+from dsgnar.solving.model import Network
+from dsgnar.solving.record import Record
+from dsgnar.solving.settings import Resolved
+from dsgnar.solving.solution import Solution
+from dsgnar.solving.state import RunState
+
+
+@dataclass(frozen=True)
+class View:
+    """A run as observers see it, after its last complete iteration."""
+
+    context: Context
+    state: RunState
+    interruption: Interruption
+
+    @property
+    def problem(self) -> Problem:
+        return self.context.problem
+
+    @property
+    def network(self) -> Network:
+        return self.context.model.network
+
+    @property
+    def residuals(self) -> Residuals:
+        return self.context.residuals
+
+    @property
+    def settings(self) -> Resolved:
+        return self.context.settings
+
+    @property
+    def reference(self) -> Reference | None:
+        return self.context.reference
+
+    @property
+    def march(self) -> March:
+        return self.context.march
+
+    @property
+    def history(self) -> Sequence[Record]:
+        return self.state.history
+
+    @property
+    def asked_to_stop(self) -> bool:
+        return self.interruption.asked
+
+    def ask_to_stop(self) -> None:
+        """End the run after this iteration."""
+        self.interruption.ask()
+
+
+class Observer(Protocol):
+    """Told when a run starts, after each of its iterations, and when it has ended."""
+
+    def started(self, run: View) -> None: ...
+
+    def iterated(self, run: View, record: Record) -> None: ...
+
+    def finished(self, run: View, solution: Solution | None) -> None:
+        """The run has ended; there is no solution if it failed."""
+        ...

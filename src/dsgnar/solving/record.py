@@ -1,0 +1,62 @@
+"""A run's account of itself: a row for each iteration, and what was reached in the end."""
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from dsgnar.solving.settings import Resolved
+from dsgnar.solving.stop import StopReason
+
+
+@dataclass(frozen=True)
+class Record:
+    """One iteration: everything that the paper plots."""
+
+    iteration: int
+    interval: int  # of time, from 0
+    stage: int
+    precision: str
+    points: int  # of all conditions together
+    loss: float  # before the step
+    mean_squares: tuple[float, ...]  # of each condition, after it
+    weights: tuple[float, ...]
+    ratio: float
+    target: float
+    lam: float
+    radius: float
+    accepted: bool
+    evaluations: int  # of the loss
+    seconds: float  # of solving, since the start
+    held_out: float | None  # the loss on held-out points, where it was looked at
+    error: dict[str, float] | None  # against a reference, where there is one and it was looked at
+
+    def row(self, conditions: tuple[str, ...]) -> dict[str, Any]:
+        """The record as a row of history.csv: a column for each condition's mean square and weight."""
+        out: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if f.name in ("mean_squares", "weights"):
+                label = "mean_square" if f.name == "mean_squares" else "weight"
+                out.update({f"{label}[{name}]": v for name, v in zip(conditions, value, strict=True)})
+            elif f.name == "error":
+                out["error"] = None if value is None else max(value.values())
+                out.update({f"error[{name}]": v for name, v in (value or {}).items()})
+            else:
+                out["lambda" if f.name == "lam" else f.name] = value
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a run reached."""
+
+    settings: Resolved
+    history: tuple[Record, ...]
+    stop: StopReason
+    seconds: dict[str, float]
+    held_out: dict[str, float]  # root mean square residual of each condition on held-out points; of the worst interval
+    points: dict[str, int]
+    relative_l2: dict[str, float] | None
+
+    @property
+    def loss_evaluations(self) -> int:
+        return sum(record.evaluations for record in self.history)

@@ -1,0 +1,153 @@
+"""Settings: what a person may leave open (`Settings`), and what is in force (`Resolved`).
+
+None means "as the method has it", or "chosen from the network and the precision when the run starts"; `resolve` chooses.
+Defaults are those of the method (`method.py`). What was chosen is what `config.json` records.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dsgnar.calculus.precision import Precision, dtype_of
+from dsgnar.solving.march import Intervals
+from dsgnar.solving.method import METHODS, Method, check_constant
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a problem is solved. Every field of the method can be set too: `solve(problem, hashes=1)`."""
+
+    precision: Precision = "single"
+    method: str | Method = "fast"  # "fast", "paper", or a `Method`
+    seed: int = 0
+    sketch: int | None = None  # s; None: the method's share of the number of parameters
+    columns: int | None = None  # of the sketch, in stage 1. None: as the method says
+    late_sketch: int | None = None  # rows from stage 2 on; None: the same. Beyond the paper
+    intervals: Intervals = 1  # of time: how many, or the times between them (section 4.4)
+    max_iterations: int = 2000  # of each time interval
+    max_seconds: float | None = None
+    # Constants of the method that are changed most often. None: as the method has them.
+    points: int | None = None
+    max_points: int | None = None
+    adaptive: float | None = None
+    targets: tuple[float, float] | None = None
+    wait: int | None = None
+    window: int | None = None
+    radius: float | None = None
+    minimum_radius: float | None = None
+    exponent: float | None = None
+    warm_up: int | None = None
+    single_above: float | None = None
+
+    def __post_init__(self):
+        dtype_of(self.precision)
+        _check(
+            isinstance(self.method, Method) or self.method in METHODS,
+            f"method must be {' or '.join(map(repr, METHODS))}, or a dsgnar.Method, not {self.method!r}",
+        )
+        _check(_whole(self.seed) and self.seed >= 0, f"seed must be an integer, 0 or more: {self.seed!r}")
+        for name in ("sketch", "columns", "late_sketch", "max_iterations"):
+            value = getattr(self, name)
+            _check(value is None or (_whole(value) and value > 0), f"{name} must be a positive integer: {value!r}")
+        seconds = self.max_seconds
+        _check(seconds is None or _positive(seconds), f"max_seconds must be positive, not {seconds!r}")
+        object.__setattr__(self, "intervals", _intervals(self.intervals))
+        if isinstance(self.targets, list):
+            object.__setattr__(self, "targets", tuple(self.targets))
+        for name in CHANGES:
+            if getattr(self, name) is not None:
+                check_constant(name, getattr(self, name))
+        self.chosen_method()
+
+    def chosen_method(self) -> Method:
+        """The method of the precision, with the changes that were asked for."""
+        base = self.method if isinstance(self.method, Method) else METHODS[self.method]
+        changed = {name: getattr(self, name) for name in CHANGES if getattr(self, name) is not None}
+        return replace(base.at(self.precision), **changed)
+
+    def resolve(self, parameters: int) -> "Resolved":
+        """What is in force for a network with so many parameters."""
+        method = self.chosen_method()
+        if method.max_points < method.points:
+            method = replace(method, max_points=method.points)
+        sketch = self.sketch or min(parameters, max(1, round(method.sketch_share * parameters)))
+        columns = self.columns or (sketch if sketch >= method.columns_from else parameters)
+        late = self.late_sketch or sketch
+        for size in (sketch, columns, late):
+            if size > parameters:
+                raise ValueError(f"the sketch ({size}) must not exceed the number of parameters ({parameters})")
+        seconds = math.inf if self.max_seconds is None else float(self.max_seconds)
+        limits = self.max_iterations, seconds
+        return Resolved(self.precision, method, self.seed, sketch, columns, late, self.intervals, *limits)
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """The settings in force: nothing is left open."""
+
+    precision: Precision
+    method: Method  # that of the precision
+    seed: int
+    sketch: int
+    columns: int
+    late_sketch: int
+    intervals: Intervals
+    max_iterations: int
+    max_seconds: float  # infinity: no limit
+
+
+LIMITS = ("max_iterations", "max_seconds")  # settings that say when to stop, and change nothing else
+NAMES = tuple(f.name for f in dataclasses.fields(Settings))
+CONSTANTS = tuple(f.name for f in dataclasses.fields(Method) if f.name != "name")
+CHANGES = tuple(name for name in NAMES if name in CONSTANTS)  # constants of the method that are settings too
+
+
+def with_options(settings: Settings, options: Mapping[str, Any]) -> Settings:
+    """Settings changed by options, which are fields of `Settings` or of `Method`."""
+    constants = {name: value for name, value in options.items() if name not in NAMES}
+    changed = replace(settings, **{name: value for name, value in options.items() if name in NAMES})
+    if not constants:
+        return changed
+    base = changed.method if isinstance(changed.method, Method) else METHODS[changed.method]
+    return replace(changed, method=replace(base, **constants))
+
+
+def unknown_option(names: Iterable[str]) -> str | None:
+    """What is wrong with the first name that is no setting: its name, the closest known ones, and all there are."""
+    known = (*NAMES, *(name for name in CONSTANTS if name not in NAMES))
+    for name in names:
+        if name not in known:
+            return f"{name!r}{did_you_mean(name, known)}; there are {', '.join(known)}"
+    return None
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint at close names, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=2)
+    return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def _intervals(given: Any) -> Intervals:
+    if _whole(given):
+        _check(given > 0, f"intervals must be a positive integer or a list of times: {given!r}")
+        return given
+    try:
+        return tuple(float(t) for t in given)
+    except (TypeError, ValueError):
+        raise ValueError(f"intervals must be a positive integer or a list of times: {given!r}") from None
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and value > 0
+
+
+def _check(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)

@@ -1,0 +1,112 @@
+"""What comes out of a run: a function of the coordinates, and the run's own account."""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dsgnar.problem.reference import Reference
+from dsgnar.solving.abilities import ability
+from dsgnar.solving.function import Function
+from dsgnar.solving.record import Outcome, Record
+from dsgnar.solving.stop import StopReason
+
+
+class Exports:
+    """A solution for other programs (`showing/export.py`), for the eye (`showing/figures/`), and on disk (`storing/`)."""
+
+    def to_xarray(self, counts: Any = None, **coordinates: Any) -> Any:
+        """An `xarray.Dataset` over a grid. `counts` is the number of points on each axis, or on some by name.
+
+        Coordinates given by name are used as they are: an array, or one value that cuts the domain there.
+        """
+        return ability("to_xarray")(self, counts, coordinates)
+
+    def to_netcdf(self, path: Any, /, counts: Any = None, **coordinates: Any) -> None:
+        """Write what `to_xarray` gives to a NetCDF file."""
+        ability("to_netcdf")(self, path, counts, coordinates)
+
+    def to_csv(self, path: Any, /, counts: Any = None, **coordinates: Any) -> None:
+        """Write a grid, as in `to_xarray`, as rows of coordinates and unknowns."""
+        ability("to_csv")(self, path, counts, coordinates)
+
+    def to_vtk(self, path: Any, /, counts: Any = None, vectors: Any = None, **coordinates: Any) -> None:
+        """Write a grid, as in `to_xarray`, for ParaView.
+
+        A path that ends in .pvd gets a series over time, whose grids go into a folder beside it; one that ends in .vtr gets
+        one grid, in which time, where it is not cut, is an axis like the others. `vectors={"velocity": ("u", "v")}` puts
+        unknowns together, for arrows and streamlines.
+        """
+        ability("to_vtk")(self, path, counts, vectors or {}, coordinates)
+
+    def export(self, path: Any) -> None:
+        """Write a function that runs without dsgnar: StableHLO, for any number of points and any device.
+
+        It takes arrays of the solution's type by axis name and returns a dictionary of unknowns; float64 needs x64 mode:
+
+            function = jax.export.deserialize(open("burgers.stablehlo", "rb").read())
+            with jax.enable_x64(True):
+                function.call(x=x, t=t)["u"]
+
+        JAX promises to read such a file for six months after the version that wrote it.
+        """
+        ability("export")(self, path)
+
+    def plot(self, reference: Reference | None = None, title: str = "", **options: Any) -> Any:
+        """The solution page (Appendix D of the paper) as a matplotlib figure; options as in `figures.page`."""
+        return ability("plot")(self, reference, title, **options)
+
+    def save(self, directory: Any) -> None:
+        """Write a run directory, which `dsgnar.load` reads. A run that lies there is moved into a directory of its own."""
+        ability("save")(self, directory)
+
+    def summary(self) -> str:
+        """How good the answer is, in words, and what would make it better (`advice.py`)."""
+        return ability("summary")(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution(Function, Exports):
+    """The solution of a problem as a function of named coordinates, with an account of how it came about."""
+
+    outcome: Outcome | None = None
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters of one network."""
+        return self.residuals.parameters.count
+
+    @property
+    def stop(self) -> StopReason | None:
+        """Why the run ended."""
+        return None if self.outcome is None else self.outcome.stop
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run ended because nothing more was to be gained."""
+        return self.stop is not None and self.stop.converged
+
+    @property
+    def history(self) -> tuple[Record, ...]:
+        """A record of each iteration."""
+        return () if self.outcome is None else self.outcome.history
+
+    # --- errors -------------------------------------------------------------------------------------------------------
+
+    def relative_l2(self, reference: Reference) -> dict[str, float]:
+        """The relative l2 error of every unknown against a reference."""
+        return reference.errors(self._by_name(reference.points))
+
+    def max_error(self, reference: Reference) -> dict[str, float]:
+        """The largest absolute error of every unknown at the points of a reference."""
+        return reference.max_errors(self._by_name(reference.points))
+
+    def _by_name(self, points: np.ndarray) -> dict[str, np.ndarray]:
+        values = self.at(points)
+        return {name: values[:, k] for k, name in enumerate(self.unknowns)}
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a solution holds your equations, which are functions and cannot be pickled: "
+            "write it with solution.save(directory) and read it with dsgnar.load(directory, problem)"
+        )

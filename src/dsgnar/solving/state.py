@@ -1,0 +1,51 @@
+"""A run as a value: everything that its next iteration depends on, beside problem, network and settings.
+
+A checkpoint is this value, field by field (`storing/checkpoints.py`). Two runs with equal states go on equally, bit for bit.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from dsgnar.optimise.optimiser import State
+from dsgnar.solving.clock import Seconds
+from dsgnar.solving.record import Record
+from dsgnar.solving.stages import Plan
+from dsgnar.solving.stop import StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class RunState:
+    """Where a run is, after a complete iteration."""
+
+    # --- changes in every iteration
+    iterate: State  # parameters, weights, radius
+    plan: Plan  # stage, precision, points
+    evaluated: bool = False  # whether the iterate's mean squares belong to the points that the plan puts in force
+    history: tuple[Record, ...] = ()
+    seconds: Seconds = field(default_factory=Seconds)
+    # --- changes at the end of a time interval
+    finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
+    worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
+    unfinished: StopReason | None = None  # why one of them was left before it had converged
+    # --- for stopping
+    stop: StopReason | None = None  # why there is no next iteration in this time interval
+
+    def __post_init__(self):
+        for array in (self.iterate.theta, self.iterate.weights, self.iterate.mean_squares, *self.finished):
+            if array is not None:
+                array.setflags(write=False)  # who looks at a run cannot change it
+
+    @property
+    def interval(self) -> int:
+        """The time interval that is being solved, from 0."""
+        return len(self.finished)
+
+    @property
+    def points_key(self) -> tuple:
+        """What the points in force depend on."""
+        return self.plan.points, self.plan.draw, self.plan.precision, self.interval
+
+    def going_on(self) -> "RunState":
+        """The state without a stop that an interruption or a limit has put there."""
+        return replace(self, stop=None) if self.stop is not None and self.stop.is_limit else self

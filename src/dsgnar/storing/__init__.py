@@ -1,0 +1,1 @@
+"""Runs on disk: checkpoints, the history, the configuration, run directories."""

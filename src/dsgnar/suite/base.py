@@ -1,0 +1,59 @@
+"""What a problem of the suite consists of: its statement, its reference, and presets that solve it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dsgnar.calculus.precision import Precision
+from dsgnar.networks import Architecture
+from dsgnar.problem import Problem
+from dsgnar.problem.reference import Reference
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a preset reached on two CPU cores: relative l2 error and seconds."""
+
+    error: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A way to solve a problem: network, precision, and settings that differ from the defaults."""
+
+    network: Architecture
+    parameters: int  # of the network; written down because stating a problem to count them takes a while
+    precision: Precision
+    about: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # fields of `Settings`
+    measured: Measured | None = None
+    statement: Mapping[str, Any] = field(default_factory=dict)  # keyword-only arguments of `problem`
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A problem of the suite. `problem` and `reference` take the same parameters. Keyword-only arguments of `problem` say
+    how it is stated and sampled; they do not change its solution."""
+
+    name: str
+    title: str
+    about: str  # what it is, in a few words
+    equations: tuple[str, ...]  # as LaTeX
+    problem: Callable[..., Problem]
+    reference: Callable[..., Reference]
+    presets: Mapping[str, Preset]
+    paper: Mapping[str, float] = field(default_factory=dict)  # precision -> the paper's relative l2 error
+
+    def find(self, name: str) -> Preset | None:
+        """A preset by its name or alias."""
+        return self.presets.get(self.aliases.get(name, name))
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Other names of presets. A precision stands for the first preset in it, unless a preset has that name."""
+        out: dict[str, str] = {}
+        for name, preset in self.presets.items():
+            if preset.precision not in self.presets and not name.startswith("paper"):
+                out.setdefault(preset.precision, name)
+        return out
