@@ -92,18 +92,6 @@ def test_solve_writes_a_run_directory_and_says_that_it_stopped_early(tmp_path):
     assert "NOT converged" in result.output and "relative l2 error" in result.output
 
 
-def test_any_setting_can_be_given(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "save", no_figure)
-    args = ("--max-iterations", "1", "--points", "512", "--sketch", "100", "--out", str(tmp_path), "--quiet")
-    ours = ("--set", "wait=7", "--set", "targets=(0.3, 0.6)", "--set", "gap=inf", "--set", "greedy=False")
-    assert run("solve", "burgers", *args, *ours).exit_code == 3
-    config = json.loads((tmp_path / "config.json").read_text())
-    method = config["method"]
-    assert method["wait"] == 7 and method["targets"] == [0.3, 0.6] and config["settings"]["sketch"] == 100
-    assert method["gap"] is None and method["greedy"] is False  # null: infinity
-    assert config["method_changes"] == ["gap", "greedy", "points", "targets", "wait"]
-
-
 def test_a_preset_may_be_called_by_its_precision(tmp_path, monkeypatch):
     """`poisson5d --preset double` is the default; the directory is named after what was asked for."""
     monkeypatch.chdir(tmp_path)
@@ -117,12 +105,6 @@ def test_a_preset_may_be_called_by_its_precision(tmp_path, monkeypatch):
     double, default = (from_suite("multiscale", preset) for preset in ("double", "default"))
     assert (double.network, double.settings) == (default.network, default.settings)
     assert runs.default_directory(double, double.settings) == Path("runs/multiscale-double-fast-seed0")
-
-
-def test_quiet_is_quiet(tmp_path, monkeypatch):
-    monkeypatch.setattr(figures, "save", no_figure)
-    args = ("--max-iterations", "1", "--points", "512", "--sketch", "100", "--out", str(tmp_path), "--quiet")
-    assert run("solve", "burgers", *args).output == ""
 
 
 @pytest.mark.parametrize(
@@ -189,6 +171,17 @@ def test_the_example_can_be_solved_and_its_run_loaded(mine):
     found = json.loads((directory / "result.json").read_text())
     assert (found["problem"], found["iterations"]) == ("mine", 4) and found["relative_l2"]["u"] < 2
     assert np.isfinite(ds.load(directory)(x=0.5, t=0.5))
+
+
+def test_any_setting_can_be_given_and_quiet_is_quiet(mine):
+    ours = ("--set", "wait=7", "--set", "targets=(0.3, 0.6)", "--set", "gap=inf", "--set", "greedy=False")
+    result = run("solve", "mine.py", *SHORT, "--max-seconds", "0.001", "--out", "run", "--quiet", *ours)
+    assert result.exit_code == 3 and result.output == ""
+    config = json.loads(Path("run/config.json").read_text())
+    method = config["method"]
+    assert method["wait"] == 7 and method["targets"] == [0.3, 0.6] and config["settings"]["sketch"] == 40
+    assert method["gap"] is None and method["greedy"] is False  # null: infinity
+    assert config["method_changes"] == ["gap", "greedy", "points", "targets", "wait"]
 
 
 def test_the_example_is_not_written_over_a_file(mine):
@@ -278,7 +271,7 @@ def test_a_comparison_evaluates_each_run_with_its_own_helper(tmp_path, monkeypat
         t for chart in drawn(Path("page.html").read_text()).values() for t in chart["traces"] if t["type"] == "heatmap"
     ]
     high, low = (np.median(plane(trace)) for trace in maps)
-    assert high - low == pytest.approx(3, abs=0.5)  # decades
+    assert high - low == pytest.approx(999)
 
 
 # --- interruptions and failures ---------------------------------------------------------------------------------------
@@ -331,18 +324,16 @@ def test_ctrl_c_while_the_figure_is_drawn_says_what_is_safe(mine, monkeypatch):
     assert run("plot", "run").exit_code == 0 and Path("run/figure.png").exists()
 
 
-@pytest.mark.parametrize("text", ["{}", "[]"])
 @pytest.mark.parametrize("name", ["config.json", "result.json"])
-def test_an_empty_file_of_a_run_is_met_with_a_sentence(name, text, tmp_path, monkeypatch):
+def test_an_empty_file_of_a_run_is_met_with_a_sentence(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(figures, "save", no_figure)
     run_of_burgers(tmp_path / "run")
-    Path("run", name).write_text(text)
-    for command in ("show", "report", "plot", "resume"):
+    for command, text in (("show", "{}"), ("show", "[]"), ("report", "[]"), ("plot", "[]"), ("resume", "{}")):
+        Path("run", name).write_text(text)
         result = run(command, "run")
-        assert result.exit_code in (1, 2), command
-        expected = "no checkpoint" if (command, name) == ("resume", "result.json") else f"run/{name} was changed, or"
-        assert result.output.startswith("dsgnar: ") and expected in result.output
+        assert result.exit_code == 1, command
+        assert result.output.startswith("dsgnar: ") and f"run/{name} was changed, or" in result.output
         assert result.output.count("\n") == 1
 
 
@@ -364,10 +355,22 @@ def test_a_run_of_an_earlier_version_is_refused_with_a_sentence(tmp_path):
         )
 
 
+def test_a_run_that_is_interrupted_before_its_first_iteration_starts_again(mine, monkeypatch):
+    def impatient(*_):
+        raise KeyboardInterrupt  # the second Ctrl-C
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Context, "compile", impatient)
+        result = run("solve", "mine.py", *SHORT, "--out", "run")
+    assert result.exit_code == 3 and "0 iterations" in result.output and "dsgnar resume run" in result.output
+    assert run("resume", "run", "--quiet").exit_code == 3
+    assert json.loads(Path("run/result.json").read_text())["iterations"] == 4
+
+
 def test_resuming_what_cannot_be_resumed_is_a_wrong_call(tmp_path):
     nothing = run("resume", str(tmp_path))
     assert nothing.exit_code == 2 and "no run in" in nothing.output
-    ds.solve(problem(), network=ds.MLP(widths=(4,)), points=32, max_iterations=1).save(tmp_path)
+    invented(problem()).save(tmp_path)
     stated = run("resume", str(tmp_path))
     assert stated.exit_code == 2 and "stated in a program" in stated.output
 

@@ -176,10 +176,17 @@ def test_a_residual_may_import_when_it_is_called(tmp_path):
     assert all("helper.py" in statement.helpers for statement in statements)
 
 
-def test_installed_modules_are_not_taken_for_helpers(tmp_path):
-    file = home(tmp_path / "one", 0.5, FILE + "import colorsys, json.tool\n")
+def test_installed_modules_are_not_taken_for_helpers(tmp_path, monkeypatch):
+    file = home(tmp_path / "one", 0.5, FILE + "import colorsys, json.tool, installed.part\n")
     (file.parent / "jax").mkdir()  # a clone beside it, say
+    installed = file.parent / ".venv" / "site-packages" / "installed"  # an environment in the same folder
+    installed.mkdir(parents=True)
+    (installed / "__init__.py").write_text("")
+    (installed / "part.py").write_text("")
+    monkeypatch.syspath_prepend(str(installed.parent))
     assert set(find(str(file)).helpers) == {"helper.py"}
+    assert {"colorsys", "installed", "installed.part"} <= set(sys.modules)
+    del sys.modules["installed"], sys.modules["installed.part"]
 
 
 def test_a_run_of_a_file_goes_on_without_the_original_helper(tmp_path):
@@ -290,7 +297,7 @@ def test_a_file_that_says_nothing_is_refused_in_a_sentence(name, text, marched, 
     (tmp_path / name).write_text(text)
     with pytest.raises(runs.RunError, match=f"{name} was changed, or another version of dsgnar wrote it: "):
         ds.load(tmp_path, problem())
-    with pytest.raises(runs.RunError, match=f"{name} was changed|no checkpoint"):  # resuming needs no result
+    with pytest.raises(runs.RunError, match=f"{name} was changed|no checkpoint"):
         ds.resume(tmp_path, problem())
 
 

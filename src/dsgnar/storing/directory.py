@@ -150,7 +150,8 @@ class RunDirectory:
             self.warn(complaint)
         if complaints:
             checkpoints.set_aside(self.path)
-        if state is None and (self.path / "result.json").exists():
+        ended = (self.path / "result.json").exists()
+        if state is None and ended and files.read_result(self.path).get("iterations") != 0:
             raise WrongDirectory(
                 f"the run in {self.path} has ended and has no checkpoint that it could be resumed from"
             )

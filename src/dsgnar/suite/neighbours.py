@@ -83,8 +83,10 @@ class Neighbours:
     # --- as Python's import system asks -------------------------------------------------------------------------------
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        places = self.folders if path is None else [Path(p) for p in path if self._folder_of(Path(p)) is not None]
-        file = None if name.split(".")[0] == "dsgnar" else self._find(places, name.rpartition(".")[2])
+        package, _, last = name.rpartition(".")
+        if name == "dsgnar" or (package and not self._is_mine(package)):
+            return None
+        file = self._find(self.folders if path is None else [Path(place) for place in path], last)
         if file is None:
             return None
         relative = file.relative_to(self._folder_of(file) or self.home)
