@@ -1,7 +1,7 @@
 """Reference solutions (Appendix C of the paper): computed here, each checked in independent ways, and stored.
 
     load(name)        the stored table of a problem whose solution has no closed form: kdv, ks, cavity
-    generate(name)    compute that table anew, run its checks, write both
+    generate(name)    compute that table again, run its checks, write both
     check(name)       repeat the checks of a reference; also of Burgers' equation, which has an exact solution by quadrature
 
 How each is computed is in the module of the same name. The other problems of the suite have closed forms.
