@@ -45,10 +45,11 @@ def shared_kernels():
     """Runs of equal problems and networks share compiled kernels, which each of them would otherwise compile anew."""
     make = Residuals.of
 
-    def residuals(problem, network, mode=None):
-        made, theta = make(problem, network, mode)
+    def residuals(problem, network, mode=None, scales=None, local=False):
+        made, theta = make(problem, network, mode, scales, local)
         parameters = made.parameters
-        key = _statement(problem), str((parameters.treedef, parameters.shapes, parameters.static)), made.mode
+        structure = str((parameters.treedef, parameters.shapes, parameters.static))
+        key = _statement(problem), structure, made.mode, scales, local
         return KERNELS.setdefault(key, made), theta
 
     def jacobian(residuals, rows, columns, **batches):

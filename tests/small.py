@@ -1,5 +1,6 @@
 """A small problem that several tests share: heat conduction with a network of a few dozen parameters."""
 
+import math
 from functools import cache
 
 import jax
@@ -14,8 +15,10 @@ from dsgnar.problem.reference import Reference, interior_grid
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.context import Context
 from dsgnar.solving.record import Outcome, Record
+from dsgnar.solving.settings import with_options
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import Verdict
 from dsgnar.storing import runs
 from dsgnar.suite.statement import from_suite
 
@@ -24,7 +27,9 @@ WEIGHTS = np.array([0.3, 1.7])
 # Runs of seconds. Tests that agree in network and points share compiled kernels, of which there are few: held-out points
 # have the shape of training points, and an even sketch falls into two shares of equal shape.
 NETWORK = ds.MLP(widths=(10, 10))
-SIZES = dict(sketch=72, points=512, max_points=512, held_out=512)
+# As the suite's presets are: in the problem's own units, in one time interval.
+RAW = dict(scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, intervals=1)
+SIZES = dict(sketch=72, points=512, max_points=512, held_out=512, **RAW)
 SMALL = dict(network=NETWORK, wait=10, **SIZES)
 
 
@@ -99,6 +104,7 @@ def invented(problem, network=None, *, error=False, dtype=np.float64, intervals=
     account = dict(
         settings=context.settings, history=history, stop=stop, seconds={"solve": 40.0, "compile": 2.0},
         held_out=dict.fromkeys(problem.conditions, 1e-10), points=dict.fromkeys(problem.conditions, 50), relative_l2=errors,
+        relative_residuals=dict.fromkeys(problem.conditions, 1e-8), verdict=Verdict.SOLVED,
     )  # fmt: skip
     outcome = Outcome(**account | changed)
     return Solution(context.model, thetas.astype(dtype), outcome)
@@ -106,7 +112,9 @@ def invented(problem, network=None, *, error=False, dtype=np.float64, intervals=
 
 @cache
 def _context(problem, network, precision, intervals) -> Context:
-    return Context.of(problem, network, ds.Settings(precision=precision, intervals=intervals))
+    return Context.of(
+        problem, network, with_options(ds.Settings(), RAW | dict(precision=precision, intervals=intervals))
+    )
 
 
 def run_of_burgers(directory):

@@ -92,7 +92,7 @@ def test_marching_is_not_proposed_twice():
 
 def test_training_residuals_of_a_march_are_those_of_its_worst_interval():
     history = invented(problem(), intervals=2).outcome.history  # mean squares fall from 1e-1 to 1e-20, ten records each
-    np.testing.assert_allclose(advice.training(history), [1e-5, 1e-5])
+    np.testing.assert_allclose(advice.training(history, (1.0, 1.0)), [1e-5, 1e-5])
 
 
 # --- the floor --------------------------------------------------------------------------------------------------------
@@ -120,7 +120,8 @@ def test_the_loss_of_root_mean_squares_is_that_of_the_run():
 def test_a_summary_says_it_all():
     text = invented(problem(), error=True).summary()
     for part in (
-        "converged: the trust-region radius fell below its minimum",
+        "solved: all conditions hold; the largest residual is 1.0e-08 of its terms (heat)",
+        "stopped: the trust-region radius fell below its minimum",
         "20 iterations, 60 loss evaluations, 40.0 s (+ 2.0 s compiling)",
         "heat   residual   1.0e-10  (",
         "start  violation  1.0e-10  (",

@@ -32,7 +32,7 @@ from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
 from dsgnar.storing import checkpoints, files, runs
 from dsgnar.storing.checkpoints import CURRENT, PREVIOUS, REFUSED, CheckpointError, decode, encode
-from small import problem
+from small import RAW, problem
 
 SMALL = dict(
     network=ds.MLP(widths=(6, 6)), points=64, max_points=256, held_out=64, wait=4, window=3, max_iterations=14
@@ -235,7 +235,7 @@ def undisturbed(shared_kernels, tmp_path_factory):
     ("options", "changing"),
     [
         # new points in every iteration, then more of them, and a hand-over
-        (dict(precision="single", intervals=2, max_iterations=8, gap=1.05, gaps=1), ("points", "interval", "stage")),
+        (RAW | dict(intervals=2, max_iterations=8, gap=1.05, gaps=1), ("points", "interval", "stage")),
         (dict(precision="double", warm_up=3, single_above=math.inf), ("precision", "stage")),
         # points that stay, and are not evaluated again
         (dict(precision="single", method="paper", minimum_radius=1e-9), ("stage",)),

@@ -185,7 +185,7 @@ def test_signals_end_a_run_which_can_be_continued(start, whole, tmp_path):
         assert ended(process) == 3
         assert runs.read_result(directory)["stop_reason"] == "interrupted"
         said = messages.read_text()
-        assert "NOT converged: the run was interrupted" in said and f"continue with: dsgnar resume {directory}" in said
+        assert "stopped: the run was interrupted" in said and f"continue with: dsgnar resume {directory}" in said
         last = (directory / checkpoints.CURRENT).stat().st_mtime_ns
         process = start("resume", directory, "--checkpoint-every", 0, messages=messages)
     assert ended(process) == 3

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
+from dsgnar.solving import intervals
 from dsgnar.solving.context import Context
 from dsgnar.solving.march import March
 from dsgnar.solving.settings import with_options
@@ -85,7 +86,7 @@ def test_what_is_handed_over_is_the_residual_of_the_interval_before():
     np.testing.assert_array_equal(start, np.column_stack([x, np.zeros(len(x))]))
     np.testing.assert_array_equal(vector(theta, start), vector(theta, x))
     # the interval's own solution has no residual against itself, at the time where the next one begins
-    second = dataclasses.replace(first, finished=(theta,))
+    second = dataclasses.replace(first, finished=(theta,), times=(0.0, 0.5, 1.0))
     carried = context.collocation.active(second).flat[1]
     assert carried.shape == (256, 3) and np.all(carried[:, 1] == 0.5)
     np.testing.assert_array_equal(vector(theta, carried), 0.0)
@@ -101,7 +102,7 @@ def test_what_is_handed_over_belongs_to_the_point_as_it_will_be_seen():
     """In single precision points are rounded first, or the residual at the rounded point would not vanish."""
     context = double(precision="single")
     theta = np.asarray(context.first)
-    state = dataclasses.replace(context.start(), finished=(theta,))
+    state = dataclasses.replace(context.start(), finished=(theta,), times=(0.0, 0.5, 1.0))
     carried = context.collocation.active(state).flat[1]
     assert carried.dtype == np.float32
     np.testing.assert_array_equal(context.residuals.vector("start", jnp.asarray(theta), carried), 0.0)
@@ -112,7 +113,7 @@ def test_a_warm_start_is_near_and_keeps_the_precision(precision, warm_up):
     context = double(precision=precision, warm_up=warm_up)
     state = context.start()
     theta, dtype = state.iterate.theta, np.dtype("float32" if precision == "single" else "float64")
-    after = context.next_interval(dataclasses.replace(state, stop=ds.StopReason.ITERATIONS))
+    after = intervals.following(context, dataclasses.replace(state, stop=ds.StopReason.ITERATIONS))
     fresh = context.model.fresh(precision, 0, 1)
     np.testing.assert_allclose(after.iterate.theta, theta + 0.01 * fresh, rtol=1e-6)
     assert not np.array_equal(fresh, theta)  # another initialisation than the first
@@ -121,7 +122,7 @@ def test_a_warm_start_is_near_and_keeps_the_precision(precision, warm_up):
     np.testing.assert_array_equal(after.finished[0], theta.astype(dtype), strict=True)
     assert after.interval == 1 and after.stop is None and after.unfinished is ds.StopReason.ITERATIONS
     assert len(after.worst) == 2 and min(after.worst) > 0
-    converged = context.next_interval(dataclasses.replace(state, stop=ds.StopReason.RADIUS))
+    converged = intervals.following(context, dataclasses.replace(state, stop=ds.StopReason.RADIUS))
     assert converged.unfinished is None
 
 
@@ -134,13 +135,13 @@ def test_a_network_of_ones_own_starts_where_the_last_one_ended():
 
     context = double(network=Mine(jnp.ones(2)), sketch=2)
     state = context.start()
-    after = context.next_interval(dataclasses.replace(state, stop=ds.StopReason.ITERATIONS))
+    after = intervals.following(context, dataclasses.replace(state, stop=ds.StopReason.ITERATIONS))
     np.testing.assert_array_equal(after.iterate.theta, state.iterate.theta)
 
 
 @pytest.fixture(scope="module")
 def marched(shared_kernels):
-    return ds.solve(problem(), reference=heat_reference(), intervals=(0.4,), max_iterations=100, **DOUBLE)
+    return ds.solve(problem(), reference=heat_reference(), max_iterations=100, **DOUBLE | dict(intervals=(0.4,)))
 
 
 def test_a_march_solves_and_is_one_function(marched):
@@ -169,18 +170,18 @@ def test_the_history_tells_the_intervals(marched):
 
 
 def test_an_interval_that_ran_out_of_iterations_is_not_called_converged():
-    solution = ds.solve(problem(), intervals=2, max_iterations=3, **DOUBLE)
+    solution = ds.solve(problem(), max_iterations=3, **DOUBLE | dict(intervals=2))
     assert solution.stop.code == "max_iterations" and len(solution.history) == 6 and not solution.converged
 
 
 def test_a_march_that_is_cut_short_has_no_later_intervals():
-    solution = ds.solve(problem(), intervals=3, max_seconds=1e-9, **DOUBLE)
+    solution = ds.solve(problem(), max_seconds=1e-9, **DOUBLE | dict(intervals=3))
     assert solution.outcome.stop.code == "max_seconds"
     assert {r.interval for r in solution.outcome.history} == {0}
 
 
 def test_velocity_is_handed_over_too():
-    solution = ds.solve(wave(), intervals=(0.25,), max_iterations=70, **DOUBLE)
+    solution = ds.solve(wave(), max_iterations=70, **DOUBLE | dict(intervals=(0.25,)))
     x = np.linspace(0, 1, 9)
     exact = -2 * np.pi * np.sin(2 * np.pi * x)  # and u = 0: the next interval would stand still without its velocity
     for t in (0.25, 0.25 + 1e-9):

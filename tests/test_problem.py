@@ -213,7 +213,6 @@ def test_other_errors_in_a_residual_carry_the_condition_as_a_note():
         (lambda: Box(d=(0, 1)), "axis 'd': the name has a meaning of its own in u.d"),
         (lambda: Box(_x=(0, 1)), "axis '_x'"),
         (lambda: Box(), "at least one axis"),
-        (lambda: Box(t=(0, 1)), "at least one axis beside time"),
         (lambda: Box(x=(0, 1), time="tau"), "the time axis 'tau' is not one of the axes x"),
         (lambda: LINE.with_interval("y", (0, 1)), "there is no axis 'y'; the domain has x, t"),
         (lambda: LINE.with_interval("t", (1, 0)), "axis 't': the lower bound"),

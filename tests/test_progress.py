@@ -35,7 +35,8 @@ def context() -> Context:
 def view(iterations: int, interruption: Interruption | None = None) -> View:
     """A run after a number of invented iterations."""
     history = tuple(record(k) for k in range(1, iterations + 1))
-    return View(context(), replace(context().start(), history=history), interruption or Interruption())
+    times = context().march.times[: 2 + iterations // 20]
+    return View(context(), replace(context().start(), history=history, times=times), interruption or Interruption())
 
 
 def count() -> int:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
+from dsgnar.solving import intervals
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
@@ -86,7 +87,11 @@ def test_nothing_of_another_state_is_left_in_the_surroundings(settings):
 
     def states(context):
         one = after(context, context.start(), 1)
-        one = context.next_interval(replace(one, stop=ds.StopReason.ITERATIONS)) if "intervals" in settings else one
+        one = (
+            intervals.following(context, replace(one, stop=ds.StopReason.ITERATIONS))
+            if "intervals" in settings
+            else one
+        )
         moved = replace(one, iterate=replace(one.iterate, theta=1.1 * one.iterate.theta))
         return one, replace(moved, finished=tuple(1.1 * theta for theta in one.finished))
 
@@ -99,7 +104,9 @@ def test_nothing_of_another_state_is_left_in_the_surroundings(settings):
 
 def test_a_state_is_frozen_and_so_are_its_arrays(begun):
     context, state = begun
-    states = [context.start(), state, context.next_interval(replace(state, stop=ds.StopReason.ITERATIONS))]
+    marched = make_context(intervals=2)
+    last = replace(after(marched, marched.start(), 1), stop=ds.StopReason.ITERATIONS)
+    states = [context.start(), state, intervals.following(marched, last)]
     double = make_context(precision="double", warm_up=1, single_above=math.inf)
     states.append(after(double, double.start(), 1))  # has just changed its precision
     assert states[-1].iterate.theta.dtype == np.float64

@@ -230,5 +230,5 @@ def test_a_solution_cannot_be_pickled_and_says_how_to_keep_it(heat):
 def test_solutions_of_a_model_share_what_is_compiled(heat):
     """Each look at the error makes a solution of the parameters so far; it was compiled anew each time."""
     later = dataclasses.replace(heat, thetas=heat.thetas * 1.1)
-    assert later.model.values is heat.model.values
+    assert later.residuals.ansatz.values is heat.residuals.ansatz.values
     assert not np.array_equal(later(x=0.3, t=0.1), heat(x=0.3, t=0.1))

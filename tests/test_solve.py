@@ -185,7 +185,8 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
     assert result["problem"] == "heat" and result["precision"] == "double" and result["seed"] == 0
     assert set(result) == {
         "problem", "preset", "method", "precision", "seed", "relative_l2", "held_out", "iterations", "loss_evaluations",
-        "stop_reason", "converged", "seconds", "parameters", "sketch", "points", "environment",
+        "stop_reason", "converged", "verdict", "relative_residuals", "seconds", "parameters", "sketch",
+        "points", "environment",
     }  # fmt: skip
     assert result["relative_l2"]["u"] == heat.outcome.relative_l2["u"]
     assert set(result["held_out"]) == set(result["points"]) == {"heat", "start"}
@@ -202,7 +203,7 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
 
 
 def test_points_are_drawn_where_residuals_are_large():
-    context = Context.of(problem(), NETWORK, ds.Settings(adaptive=0.5, points=512))
+    context = Context.of(problem(), NETWORK, ds.Settings(adaptive=0.5, points=512, intervals=1))
     state = context.start()
     points = context.collocation.training(state)["heat"]
     size = np.abs(context.residuals.vector("heat", jnp.asarray(state.iterate.theta), points))

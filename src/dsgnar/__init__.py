@@ -23,7 +23,11 @@ __version__ = VERSION
 
 offer(
     {name: f"dsgnar.showing.export:{name}" for name in ("to_xarray", "to_netcdf", "to_csv", "to_vtk", "export")}
-    | {"plot": "dsgnar.showing.figures:show", "save": "dsgnar.storing.runs:save", "summary": "dsgnar.solving.advice:summary"}
+    | {
+        "plot": "dsgnar.showing.figures:show",
+        "save": "dsgnar.storing.runs:save",
+        "summary": "dsgnar.solving.advice:summary",
+    }
 )
 
 __all__ = [

@@ -13,11 +13,11 @@ from dsgnar.calculus.version import VERSION
 from dsgnar.storing.runs import RunError, WrongDirectory
 from dsgnar.suite.statement import StatementError
 
-CONVERGED, FAILED, USAGE, NOT_CONVERGED = 0, 1, 2, 3
+GOOD, FAILED, USAGE, NOT_SOLVED = 0, 1, 2, 3
 
 app = typer.Typer(
     help="Solve partial differential equations with physics-informed neural networks.",
-    epilog="Exit codes: 0 converged, 1 error, 2 wrong use, 3 stopped before convergence.",
+    epilog="Exit codes: 0 solved, 1 error, 2 wrong use, 3 not solved, or only partly.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

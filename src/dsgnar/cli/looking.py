@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from dsgnar.cli.common import CONVERGED, FAILED, app, err, out, usage
+from dsgnar.cli.common import FAILED, GOOD, app, err, out, usage
 from dsgnar.suite import SUITE, Benchmark, truth
 from dsgnar.tools.doctor import check_numerics, check_versions, facts
 
@@ -93,7 +93,7 @@ def references_(
             good &= comparison.holds
             mark = "ok " if comparison.holds else "BAD"
             out.print(f"{mark} {each}: {comparison.what}: {comparison.measured:.1e} (allowed {comparison.allowed:.0e})")
-    raise typer.Exit(CONVERGED if good else FAILED)
+    raise typer.Exit(GOOD if good else FAILED)
 
 
 @app.command()
@@ -107,4 +107,4 @@ def doctor() -> None:
     bad = [check.name for check in checks if not check.ok]
     verdict = f"NOT sound: {', '.join(bad)} failed." if bad else "sound: all checks passed."
     out.print(f"This installation is {verdict}", style="bold")
-    raise typer.Exit(FAILED if bad else CONVERGED)
+    raise typer.Exit(FAILED if bad else GOOD)

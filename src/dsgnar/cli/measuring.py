@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dsgnar.cli.common import NOT_CONVERGED, app, err, explained, failed, out, say, wrong_values
+from dsgnar.cli.common import NOT_SOLVED, app, err, explained, failed, out, say, wrong_values
 from dsgnar.showing.progress import Progress
 from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.storing.checkpoints import write_atomically
@@ -176,7 +176,7 @@ def table2_(
                 out.print(f"{row.name:24} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
         except (Interrupted, Terminated):
             say(f"interrupted; run the same command again to continue, its runs are in {directory}")
-            raise typer.Exit(NOT_CONVERGED) from None
+            raise typer.Exit(NOT_SOLVED) from None
         here, date = machine.describe(), datetime.now(UTC).date().isoformat()
         # Without the number of BLAS threads: rows may have been solved with other numbers than this call has.
         where = f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from dsgnar.cli.common import (
-    CONVERGED,
     FAILED,
-    NOT_CONVERGED,
+    GOOD,
+    NOT_SOLVED,
     app,
     drawn,
     err,
@@ -32,6 +32,7 @@ from dsgnar.solving.settings import with_options
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import Verdict
 from dsgnar.storing import runs
 from dsgnar.storing.directory import EVERY, RunDirectory, restored
 from dsgnar.suite import SUITE
@@ -199,7 +200,8 @@ def _end(solution: Solution, context: Context, kept: RunDirectory, quiet: bool) 
     if kept.failure is not None:
         say(f"free some space, then run: dsgnar resume {kept.path}")
         raise typer.Exit(FAILED)
-    raise typer.Exit(CONVERGED if outcome.stop.converged else NOT_CONVERGED)
+    whole = outcome.verdict is Verdict.SOLVED and outcome.stop is not StopReason.INTERRUPTED
+    raise typer.Exit(GOOD if whole else NOT_SOLVED)
 
 
 def _draw(solution: Solution, context: Context, kept: RunDirectory) -> bool:

@@ -95,6 +95,7 @@ class Optimiser:
     seed: int
     shrink: float = 1 / 3  # of the radius on rejection (Algorithm 1)
     slack: float = RADIUS_TOLERANCE  # by which the length of a step may miss, relatively, the radius that was asked for
+    redraws: int = 0  # how many other sketches a rejected step is given before the radius shrinks
     overshoot: float = math.inf  # reject a ratio above target + this, and widen (section 3.5); infinity: never
 
     def iterate(self, state: State, points: Active, target: float, exact: bool = False) -> tuple[State, Step]:
@@ -155,7 +156,7 @@ class Optimiser:
         return replace(
             state,
             weights=self.reweighting(s, state.weights),
-            radius=radius * self.shrink,
+            radius=state.radius if (state.failures + 1) % (self.redraws + 1) else radius * self.shrink,
             iteration=state.iteration + 1,
             failures=state.failures + 1,
         )

@@ -104,6 +104,7 @@ class Bracket:
     growth: float = 1.5
     evaluations: int = 9
     smallest: float = 0.0  # radii below it are not tried
+    patience: float = math.inf  # by which factor the radius may fall at most: one bad sketch must not end a run
     free: float = math.inf  # up to here the radius may grow at will, beyond by `reach` in one iteration
     reach: float = 3.0
     greedy: bool = False  # take the probe with the smallest loss, and do not shorten steps where that gains nothing
@@ -114,6 +115,7 @@ class Bracket:
         high: Probe | None = None
         stride, x = math.log(self.growth), math.log(radius)
         largest = math.log(max(self.reach * radius, self.free))
+        smallest = max(self.smallest, radius / self.patience)
         while len(probes) < self.evaluations:
             probe = evaluate(math.exp(x))
             probes.append(probe)
@@ -136,7 +138,7 @@ class Bracket:
             else:
                 x = min(math.log(probe.radius) + (stride if high is None else -stride), largest)
                 stride = min(2 * stride, 2.0)
-                if math.exp(x) < self.smallest:
+                if math.exp(x) < smallest:
                     break
         return Found(_lowest(probes) if self.greedy else _closest(probes, target), tuple(probes))
 

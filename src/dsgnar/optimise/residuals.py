@@ -22,8 +22,10 @@ from dsgnar.calculus import threads
 from dsgnar.calculus.precision import x64
 from dsgnar.networks import check_network
 from dsgnar.networks.parameters import Parameters
+from dsgnar.optimise.ansatz import Ansatz
 from dsgnar.problem import Problem
 from dsgnar.problem.fields import Mode, supports_taylor
+from dsgnar.problem.scales import Scales
 
 # Points per batch: bounds memory. On a CPU 1,024 made a search slower by a third, 2,048 by a tenth, since each is a call;
 # other devices need more to be busy (not measured).
@@ -55,11 +57,19 @@ class Residuals:
     problem: Problem
     parameters: Parameters
     mode: Mode
+    ansatz: Ansatz
     batch: int = BATCH
 
     @classmethod
     @x64
-    def of(cls, problem: Problem, network: Callable, mode: Mode | None = None) -> tuple["Residuals", Theta]:
+    def of(
+        cls,
+        problem: Problem,
+        network: Callable,
+        mode: Mode | None = None,
+        scales: Scales | None = None,
+        local: bool = False,
+    ) -> tuple["Residuals", Theta]:
         """Residuals for `network`, and its parameters. Taylor mode is used wherever the network allows it."""
         parameters, theta = Parameters.of(network)
         dimension = problem.domain.dimension
@@ -68,14 +78,14 @@ class Residuals:
             whole = problem.constrained(network)
             mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
         batch = BATCH if jax.default_backend() == "cpu" else DEVICE_BATCH
-        return cls(problem, parameters, mode, batch), theta
+        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local), batch), theta
 
-    def network(self, theta: Theta) -> Callable:
-        """The solution `x -> u` that `theta` stands for, hard constraints included."""
-        return self.problem.constrained(self.parameters.network(theta))
+    def network(self, theta: Theta, place: Float[Array, " 2"] | None = None) -> Callable:
+        """The solution `x -> u` that `theta` stands for, hard constraints included; `place` is its time interval."""
+        return self.ansatz.network(theta, place)
 
     def at_point(self, name: str, theta: Theta, x: Float[Array, " dimension"]) -> Float[Array, ""]:
-        """The residual at one point; a further entry of `x` is the value that it is to take there."""
+        """The residual at one point, over its size; a further entry of `x` is the value that it is to take there."""
         return self._traced[name](theta, x)
 
     @cached_property
@@ -84,9 +94,13 @@ class Residuals:
         return {name: jax.jit(partial(self._at_point, name), inline=True) for name in self.problem.conditions}
 
     def _at_point(self, name: str, theta: Theta, x: Float[Array, " dimension"]) -> Float[Array, ""]:
-        dimension = self.problem.domain.dimension
-        value = self.problem.residual(name, self.network(theta), x[:dimension], self.mode)
-        return value if x.shape[0] == dimension else value - x[dimension]
+        ansatz = self.ansatz
+        network, target = ansatz.network(theta, ansatz.place(x)), ansatz.target(x)
+        wide = ansatz.scales is not None
+        value = self.problem.residual(name, network, ansatz.coordinates(x), self.mode, wide)
+        if wide:
+            value = (value * (1 / ansatz.size(name))).astype(x.dtype)
+        return value if target is None else value - target
 
     @x64
     def vector(self, name: str, theta: Theta, points: Points) -> Float[np.ndarray, " n"]:

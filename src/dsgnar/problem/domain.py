@@ -38,8 +38,6 @@ class Box:
         object.__setattr__(self, "time", time if time in intervals else None)
         if time not in intervals and time not in (None, "t"):
             raise ValueError(f"the time axis {time!r} is not one of the axes {', '.join(intervals)}")
-        if not self.space:
-            raise ValueError("a Box needs at least one axis beside time; use time=None if 't' is not time")
 
     @property
     def dimension(self) -> int:

@@ -90,6 +90,11 @@ class Field:
             return self._lookup(LAPLACIAN)
         return sum(self.d(axis, 2).value for axis in self._domain.space)
 
+    def widened(self) -> "Field":
+        """The same with its value and derivatives in float64."""
+        lookup = self._lookup
+        return Field(self._name, self._domain, lambda key: jnp.asarray(lookup(key), jnp.float64), self._index)
+
     def __jax_array__(self):
         return self.value
 

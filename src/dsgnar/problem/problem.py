@@ -60,9 +60,18 @@ class Problem:
         """For each condition, the derivatives that it needs."""
         return {name: required(self._signature(name), self.unknowns, self.domain) for name in self.conditions}
 
-    def residual(self, name: str, network: Callable, x: Float[Array, " d"], mode: Mode = "taylor") -> Float[Array, ""]:
-        """The residual of one condition at one point for any function `network: (d,) -> (unknowns,)`."""
+    def residual(
+        self, name: str, network: Callable, x: Float[Array, " d"], mode: Mode = "taylor", wide: bool = False
+    ) -> Float[Array, ""]:
+        """The residual of one condition at one point for any function `network: (d,) -> (unknowns,)`.
+
+        With `wide` the equation itself is evaluated in float64, whatever the network's precision: its terms may be far
+        apart in the units of the problem, beyond what float32 can hold.
+        """
         fields = evaluate(network, x, self.unknowns, self.requests[name], self.domain, mode)
+        if wide:
+            x = x.astype(jnp.float64)
+            fields = {unknown: field_.widened() for unknown, field_ in fields.items()}
         values: dict[str, Any] = fields | {axis: x[i] for i, axis in enumerate(self.domain.axes)}
         result = self._signature(name)(values)
         return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)

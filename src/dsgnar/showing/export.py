@@ -210,17 +210,20 @@ def _function(solution: Solution):
     domain, thetas = solution.problem.domain, jnp.asarray(solution.thetas)
     starts = jnp.asarray((-jnp.inf, *solution.march.times[1:-1]), thetas.dtype)  # of the time intervals
     time = 0 if domain.time is None else domain.index(domain.time)
+    local, count = solution.residuals.ansatz.local, len(solution.thetas)
+    places = jnp.asarray([solution.model.place(k) if local else (0.0, 0.0) for k in range(count)], thetas.dtype)
 
     def function(**columns: jax.Array) -> dict[str, jax.Array]:
         points = jnp.stack([columns[axis] for axis in domain.axes], axis=1)
 
         def piece(values, of):
-            theta, start = of
+            theta, start, place = of
             begun = points[:, time, None] > start
-            return jnp.where(begun, jax.vmap(solution.residuals.network(theta))(points), values), None
+            network = solution.residuals.network(theta, place if solution.residuals.ansatz.local else None)
+            return jnp.where(begun, jax.vmap(network)(points), values), None
 
         nothing = jnp.full((points.shape[0], len(solution.unknowns)), jnp.nan, thetas.dtype)
-        values = jax.lax.scan(piece, nothing, (thetas, starts))[0]
+        values = jax.lax.scan(piece, nothing, (thetas, starts, places))[0]
         return {name: values[:, i] for i, name in enumerate(solution.unknowns)}
 
     return function

@@ -102,8 +102,8 @@ def line(run: View) -> str:
     """The last iteration in one line."""
     record = run.history[-1]
     parts = [f"iteration {record.iteration}", f"stage {record.stage}"]
-    if run.march.count > 1:
-        parts.insert(0, f"interval {record.interval + 1}/{run.march.count}")
+    if run.marching:
+        parts.insert(0, f"interval {record.interval + 1}{f'/{run.intervals}' if run.intervals else ''}")
     parts += [f"{name} {value}" for name, value, _ in _quantities(run.history)]
     return "  ".join([*parts, duration(record.seconds)])
 
@@ -116,10 +116,12 @@ def _headline(run: View) -> list[Text]:
     now = f"{last.precision} precision" if last.precision != precision else ""  # a double run begins in single
     parts = [f"iteration {last.iteration}", f"stage {last.stage}", now, rate(history), duration(last.seconds)]
     lines = [Text("   ".join(filter(None, parts)))]
-    if run.march.count > 1:
-        start, end = run.march.interval(last.interval)
-        where = f"{start:g} ≤ {run.problem.domain.time} ≤ {end:g}"
-        lines.insert(0, Text(f"time interval {last.interval + 1} of {run.march.count}: {where}"))
+    if run.marching:
+        start, end = run.march.times[-2:]
+        whole = f" of {run.intervals}" if run.intervals else ""
+        until = "" if run.intervals else f", to reach {run.context.march.times[-1]:g}"
+        where = f"{start:g} ≤ {run.problem.domain.time} ≤ {end:g}{until}"
+        lines.insert(0, Text(f"time interval {last.interval + 1}{whole}: {where}"))
     return lines
 
 

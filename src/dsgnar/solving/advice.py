@@ -46,7 +46,8 @@ def summary(solution: Solution) -> str:
         return "a solution without an account of its run"
     floor, precision = floors(solution), _precision(solution)
     lines = [
-        f"{'converged' if outcome.stop.converged else 'NOT converged'}: {outcome.stop.sentence}",
+        f"{outcome.verdict.code}: {_judged(outcome)}",
+        f"stopped: {outcome.stop.sentence}",
         f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
         f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "
         f"{solution.parameters} parameters, sketch {outcome.settings.sketch}, {outcome.settings.precision} precision",
@@ -59,6 +60,12 @@ def summary(solution: Solution) -> str:
     if outcome.relative_l2:
         lines.append("relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
     return "\n".join(lines + [f"advice: {sentence}" for sentence in advise(solution, floor)])
+
+
+def _judged(outcome: Outcome) -> str:
+    """Which condition holds worst, against the size of its own terms."""
+    name, worst = max(outcome.relative_residuals.items(), key=lambda item: item[1])
+    return f"{outcome.verdict.sentence}; the largest residual is {worst:.1e} of its terms ({name})"
 
 
 def _table(solution: Solution, held_out: Mapping[str, float], floor: Mapping[str, float]) -> list[str]:
@@ -90,7 +97,8 @@ def _precision(solution: Solution) -> str:
 
 def weighted(outcome: Outcome, values: Mapping[str, float]) -> float:
     """The loss that root mean squares by condition amount to, with the last weights."""
-    return 0.5 * sum(w * v * v for w, v in zip(outcome.history[-1].weights, values.values(), strict=True))
+    weights, values_ = outcome.history[-1].weights, values.values()
+    return 0.5 * sum(w * (v / size) ** 2 for w, v, size in zip(weights, values_, outcome.sizes, strict=True))
 
 
 def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
@@ -118,7 +126,7 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
 
 def _widest_gap(outcome: Outcome) -> tuple[str, float]:
     """The condition whose residual on held-out points exceeds that on training points most, and by which factor."""
-    trained = dict(zip(outcome.held_out, training(outcome.history), strict=True))
+    trained = dict(zip(outcome.held_out, training(outcome.history, outcome.sizes), strict=True))
     gaps = {name: q / trained[name] for name, q in outcome.held_out.items() if trained[name] > 0}
     return max(gaps.items(), key=lambda item: item[1], default=("", 0.0))
 
@@ -153,7 +161,11 @@ def _about_stopping(outcome: Outcome) -> list[str]:
     return []
 
 
-def training(history: tuple[Record, ...]) -> list[float]:
-    """Root mean squares on the last training points; of several time intervals the largest, as with held-out points."""
+def training(history: tuple[Record, ...], sizes: tuple[float, ...]) -> list[float]:
+    """Root mean squares on the last training points; of several time intervals the largest, as with held-out points.
+
+    `sizes` are those of the conditions, by which residuals are divided in the history.
+    """
     ends = [before for before, after in pairwise(history) if before.interval != after.interval] + [history[-1]]
-    return [math.sqrt(max(values)) for values in zip(*(record.mean_squares for record in ends), strict=True)]
+    largest = [math.sqrt(max(values)) for values in zip(*(record.mean_squares for record in ends), strict=True)]
+    return [value * size for value, size in zip(largest, sizes, strict=True)]

@@ -5,7 +5,7 @@ and, for points that follow the residual, of its parameters. The last ones made 
 them several times.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,9 +16,11 @@ from dsgnar.calculus.precision import DTYPES
 from dsgnar.calculus.streams import stream
 from dsgnar.optimise.optimiser import Active
 from dsgnar.optimise.residuals import Batched, PointSets, Residuals
-from dsgnar.problem.domain import Box, Initial, Interior
+from dsgnar.problem.domain import Box, Initial, Interior, Points
 from dsgnar.problem.sampling import held_out, prefer, sample
+from dsgnar.solving.evaluation import located
 from dsgnar.solving.march import March
+from dsgnar.solving.model import Model
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.state import RunState
 
@@ -27,14 +29,29 @@ from dsgnar.solving.state import RunState
 class Collocation:
     """The points of a run."""
 
-    residuals: Residuals
-    march: March
+    model: Model
     settings: Resolved
     _last: dict[str, tuple[Any, Any]] = field(default_factory=dict, init=False, repr=False)
 
+    @property
+    def residuals(self) -> Residuals:
+        return self.model.residuals
+
+    @property
+    def marching(self) -> bool:
+        """Whether time may be cut, so that intervals hand values over."""
+        return self.settings.intervals != 1 and self.residuals.problem.domain.time is not None
+
+    def at(self, state: RunState) -> Model:
+        """The model with the time intervals of a state."""
+        return replace(self.model, march=March(state.times)) if self.marching else self.model
+
     def domain(self, state: RunState) -> Box:
         """The part of the problem's domain that is being solved."""
-        return self.march.domain(self.residuals.problem.domain, state.interval)
+        whole = self.residuals.problem.domain
+        if not self.marching or whole.time is None:
+            return whole
+        return whole.with_interval(whole.time, (state.times[-2], state.times[-1]))
 
     def active(self, state: RunState) -> Active:
         """The training points in force, on the device."""
@@ -42,7 +59,17 @@ class Collocation:
 
     def held_out(self, state: RunState) -> Batched:
         """Held-out points on the device, none of which is a training point in force."""
-        return self._remembered("held out", state, self._held_out)
+        make = lambda s: self.residuals.device_points(self.held_out_points(s), DTYPES[s.plan.precision])
+        return self._remembered("held out", state, make)
+
+    def held_out_points(self, state: RunState) -> PointSets:
+        """Held-out points as residuals want them."""
+        return self._remembered("held-out points", state, self._held_out)
+
+    def inside(self, state: RunState, count: int) -> np.ndarray:
+        """Points all over the interval that is being solved."""
+        points = sample(Interior(), self.domain(state), count, stream(self.settings.seed, "inside"))
+        return located(self.at(state), points, state.interval)
 
     def training(self, state: RunState) -> PointSets:
         """The training points: so many for interior conditions, half for others, unless a condition has its own number."""
@@ -51,6 +78,9 @@ class Collocation:
         for name, condition in problem.conditions.items():
             inside = isinstance(condition.part, Interior)
             number = condition.points or (count if inside else max(1, count // 2))
+            if not isinstance(condition.part, Points):
+                fixed = condition.part.fixed(domain)
+                number = len(fixed) if all(len(f) == domain.dimension for f in fixed) else number  # single points
             rng = stream(seed, "points", name, count, state.plan.draw)
             draw = partial(
                 sample, condition.part, domain, rng=rng, method=condition.sampling or "uniform",
@@ -60,7 +90,8 @@ class Collocation:
             out[name] = draw(count=number - large)
             if large:
                 candidates = draw(count=method.candidates * large)
-                residual = self.residuals.vector(name, jnp.asarray(state.iterate.theta), candidates)
+                placed = located(self.at(state), candidates, state.interval)
+                residual = self.residuals.vector(name, jnp.asarray(state.iterate.theta), placed)
                 chosen = prefer(np.abs(residual.astype(np.float64)), large, rng)
                 out[name] = np.concatenate([out[name], candidates[chosen]])
         return out
@@ -82,7 +113,7 @@ class Collocation:
         points = {name: self._with_values(state, name, p) for name, p in self.training(state).items()}
         return Active.of(self.residuals, points, DTYPES[state.plan.precision])
 
-    def _held_out(self, state: RunState) -> Batched:
+    def _held_out(self, state: RunState) -> PointSets:
         problem, dtype = self.residuals.problem, DTYPES[state.plan.precision]
         training, domain, out = self.training(state), self.domain(state), {}
         for name, condition in problem.conditions.items():
@@ -91,14 +122,19 @@ class Collocation:
                 training[name], dtype, condition.near, method=condition.sampling or "uniform", periodic=problem.periodic,
             )  # fmt: skip
             out[name] = self._with_values(state, name, points)
-        return self.residuals.device_points(out, dtype)
+        return out
 
     def _with_values(self, state: RunState, name: str, points: np.ndarray) -> np.ndarray:
         """In a march, initial points with the value that their residual is to take: zero, or that of the interval before."""
-        if self.march.count == 1 or not isinstance(self.residuals.problem.conditions[name].part, Initial):
+        if not self.marching:
             return points
         points = points.astype(DTYPES[state.plan.precision]).astype(np.float64)  # as the point will be seen
+        model = self.at(state)
+        placed = located(model, points, state.interval)
+        if not isinstance(self.residuals.problem.conditions[name].part, Initial):
+            return placed
         values = np.zeros(len(points))
         if state.finished:
-            values = self.residuals.vector(name, jnp.asarray(state.finished[-1]), points)
-        return np.concatenate([points, values[:, None].astype(np.float64)], axis=1)
+            before = located(model, points, state.interval - 1)
+            values = self.residuals.vector(name, jnp.asarray(state.finished[-1]), before)
+        return np.concatenate([placed, values[:, None].astype(np.float64)], axis=1)

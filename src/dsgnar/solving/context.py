@@ -16,9 +16,12 @@ from dsgnar.optimise.optimiser import Active, Optimiser, State
 from dsgnar.optimise.residuals import Residuals, weighted_loss
 from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference, check_reference
+from dsgnar.problem.scales import estimate
+from dsgnar.solving import intervals as marching
+from dsgnar.solving import judging
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
-from dsgnar.solving.march import March
+from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
 from dsgnar.solving.record import Outcome
@@ -27,6 +30,7 @@ from dsgnar.solving.solution import Solution
 from dsgnar.solving.stages import Plan, Schedule
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import Judge, Verdict, judge
 
 FLOOR_POINTS = 512  # of each condition, at which the floor of the precision is judged
 
@@ -58,10 +62,15 @@ class Context:
         if reference is not None:
             check_reference(reference, problem)
         settings = Settings() if settings is None else settings
-        model, theta = Model.of(problem, network, settings.precision, settings.seed, settings.intervals)
         if isinstance(settings, Settings):
-            settings = settings.resolve(model.residuals.parameters.count)
-        collocation = Collocation(model.residuals, model.march, settings)
+            intervals = possible(problem, settings.intervals)
+            scales = estimate(problem, settings.scales) if settings.chosen_method().scaled else None
+        else:
+            intervals, scales = settings.intervals, settings.scales
+        model, theta = Model.of(problem, network, settings.precision, settings.seed, intervals, scales)
+        if isinstance(settings, Settings):
+            settings = settings.resolve(model.residuals.parameters.count, scales, intervals)
+        collocation = Collocation(model, settings)
         return cls(model, settings, reference, Schedule(settings.method, settings.precision), collocation, theta)
 
     @property
@@ -92,25 +101,14 @@ class Context:
     def start(self) -> RunState:
         """The state with which a run begins."""
         plan = self.rules.start()
-        return RunState(_first(self.problem, self.settings, self.first, plan), plan)
+        return RunState(_first(self.problem, self.settings, self.first, plan), plan, times=self.march.times[:2])
 
-    def next_interval(self, state: RunState) -> RunState:
-        """The first state of the next time interval, near the last one of this."""
-        stop, settings = state.stop, self.settings
-        theta = state.iterate.theta.astype(DTYPES[settings.precision])
-        fresh = self.model.fresh(settings.precision, settings.seed, state.interval + 1)
-        start = theta if fresh is None else theta + (settings.method.perturbation * fresh).astype(theta.dtype)
+    def begin(self, state: RunState, theta: np.ndarray, end: float) -> RunState:
+        """The first state of a time interval that begins where the last of `state.finished` ended."""
         plan = self.rules.start(state.iterate.iteration)
-        return replace(
-            state,
-            iterate=_first(self.problem, settings, start, plan),
-            plan=plan,
-            evaluated=False,
-            finished=(*state.finished, theta),
-            worst=self.worst(state),
-            unfinished=state.unfinished if stop is None or stop.converged else stop,
-            stop=None,
-        )
+        iterate = _first(self.problem, self.settings, theta, plan)
+        times = (*state.times[: state.interval + 1], end)
+        return replace(state, iterate=iterate, plan=plan, evaluated=False, times=times, stop=None)
 
     # --- judging ------------------------------------------------------------------------------------------------------
 
@@ -131,19 +129,22 @@ class Context:
         floor = weighted_loss(np.array(mean_squares), iterate.weights)
         return iterate.loss < self.settings.method.at_floor * floor
 
-    def worst(self, state: RunState) -> tuple[float, ...]:
-        """Root mean squares on held-out points, by condition: those of the worst interval so far."""
-        held = np.sqrt(self.residuals.kernel(jnp.asarray(state.iterate.theta), self.collocation.held_out(state)))
-        return tuple(map(float, held if state.worst is None else np.maximum(held, state.worst)))
+    @cached_property
+    def judge(self) -> Judge:
+        """Compares residuals with the size of their terms."""
+        return Judge(self.residuals)
 
     def error(self, state: RunState) -> dict[str, float] | None:
         """The error in the time interval that is being solved."""
         if self.reference is None:
             return None
         reference, time = self.reference, self.problem.domain.time
-        if self.march.count > 1 and time is not None:
+        if self.collocation.marching and time is not None:
             times = reference.points[:, self.problem.domain.index(time)]
-            reference = reference.where(self.march.piece(times) == state.interval)
+            here = (March(state.times).piece(times) == state.interval) & (times <= state.times[-1])
+            if not here.any():
+                return None
+            reference = reference.where(here)
         return self.so_far(state).relative_l2(reference)
 
     # --- compiling ----------------------------------------------------------------------------------------------------
@@ -169,21 +170,24 @@ class Context:
     # --- what there is ------------------------------------------------------------------------------------------------
 
     def so_far(self, state: RunState, outcome: Outcome | None = None) -> Solution:
-        """The solution as it stands; intervals not reached yet continue the last network."""
-        thetas = [*state.finished, *[state.iterate.theta] * (self.march.count - state.interval)]
+        """The solution as it stands; times not reached yet continue the last network."""
+        thetas = [*state.finished, state.iterate.theta]
         dtype = DTYPES[self.settings.precision] if state.finished else state.iterate.theta.dtype
-        return Solution(self.model, np.stack(thetas).astype(dtype), outcome)
+        return Solution(self.collocation.at(state), np.stack(thetas).astype(dtype), outcome)
 
     @x64
     def solution(self, state: RunState, stop: StopReason) -> Solution:
         """The solution as it stands, with what is known about it."""
+        names, relative, size = self.problem.conditions, judging.relative(self, state), self.residuals.ansatz.size
         outcome = Outcome(
             settings=self.settings,
             history=state.history,
             stop=stop,
             seconds={"solve": state.seconds.solve, "compile": state.seconds.compile},
-            held_out=dict(zip(self.problem.conditions, self.worst(state), strict=True)),
+            held_out={name: size(name) * v for name, v in zip(names, judging.worst(self, state), strict=True)},
             points={name: len(p) for name, p in self.collocation.training(state).items()},
+            relative_residuals=dict(zip(names, relative, strict=True)),
+            verdict=Verdict.FAILED if marching.has_next(self, state) else judge(relative),
             relative_l2=None if self.reference is None else self.so_far(state).relative_l2(self.reference),
         )
         return self.so_far(state, outcome)

@@ -20,13 +20,21 @@ def by_interval(
     """`kernel(theta, points)` for all points, each with the parameters of its time interval."""
     march, domain = model.march, model.problem.domain
     if march.count == 1 or domain.time is None or not len(points):
-        return _in_batches(kernel, thetas[0], points)
+        return _in_batches(kernel, thetas[0], located(model, points, 0))
     piece = march.piece(points[:, domain.index(domain.time)])
     order = np.argsort(piece, kind="stable")
     counts = np.bincount(piece, minlength=march.count)
     parts = np.split(points[order], np.cumsum(counts)[:-1])
-    values = [_in_batches(kernel, t, p) for t, p in zip(thetas, parts, strict=True) if len(p)]
+    placed = [located(model, p, k) for k, p in enumerate(parts)]
+    values = [_in_batches(kernel, t, p) for t, p in zip(thetas, placed, strict=True) if len(p)]
     return np.concatenate(values)[np.argsort(order, kind="stable")]
+
+
+def located(model: Model, points: Float[np.ndarray, "n d"], k: int) -> Float[np.ndarray, "n more"]:
+    """Points of time interval k as residuals want them: with their interval, where they carry it."""
+    if not model.residuals.ansatz.local:
+        return points
+    return np.concatenate([points, np.broadcast_to(model.place(k), (len(points), 2))], axis=1)
 
 
 def _in_batches(kernel: Callable, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -44,12 +52,19 @@ def function_of(model: Model, thetas: Float[np.ndarray, "intervals parameters"])
     """The solution as a function of coordinates that JAX can transform."""
     domain, unknowns, march = model.problem.domain, model.problem.unknowns, model.march
 
+    local = model.residuals.ansatz.local
+    places = jnp.asarray([model.place(k) for k in range(march.count)]) if local else None
+
     def at_point(theta: jax.Array, x: jax.Array) -> jax.Array:
+        where = None if places is None else places.astype(x.dtype)
         if march.count == 1 or domain.time is None:
-            return model.residuals.network(theta[0])(x)
+            return model.residuals.network(theta[0], None if where is None else where[0])(x)
         piece = jnp.searchsorted(jnp.asarray(march.times[1:-1], x.dtype), x[domain.index(domain.time)], side="left")
         # Every interval's value, and then the right one: parameters that are looked up would be copied for each point.
-        return jax.vmap(lambda one: model.residuals.network(one)(x))(theta)[piece]
+        of_interval = jax.vmap(
+            lambda one, place: model.residuals.network(one, place)(x), (0, None if where is None else 0)
+        )
+        return of_interval(theta, where)[piece]
 
     at_points = jax.jit(jax.vmap(at_point, in_axes=(None, 0)), inline=True)
 

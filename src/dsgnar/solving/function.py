@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -69,7 +69,7 @@ class Function:
 
     def at(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
         """Values at points, in batches of bounded memory."""
-        return self._batches(self.model.values, points)
+        return self._batches(self.residuals.ansatz.values, points)
 
     def derivative(self, unknown: str, orders: str) -> Callable[..., np.ndarray]:
         """The exact derivative of an unknown as a function of coordinates: `derivative("u", "xx")(x=0.5, t=1.0)`."""
@@ -90,8 +90,9 @@ class Function:
         @jax.jit
         def at_points(theta, x):
             def one(point):
-                network, mode = self.residuals.network(theta), self.residuals.mode
-                fields = evaluate(network, point, self.unknowns, requests, domain, mode)
+                ansatz, mode = self.residuals.ansatz, self.residuals.mode
+                network, x = ansatz.network(theta, ansatz.place(point)), ansatz.coordinates(point)
+                fields = evaluate(network, x, self.unknowns, requests, domain, mode)
                 return getattr(fields[unknown], orders).value
 
             return jax.vmap(one)(x)
@@ -103,7 +104,8 @@ class Function:
         if condition not in self.problem.conditions:
             names = ", ".join(self.problem.conditions)
             raise ValueError(f"there is no condition {condition!r}; the problem has {names}")
-        return self._of_coordinates(partial(self.residuals.vector, condition))
+        size = self.residuals.ansatz.size(condition)
+        return self._of_coordinates(lambda theta, x: size * self.residuals.vector(condition, theta, x))
 
     # --- how ----------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from dsgnar.calculus.precision import DTYPES, x64
 from dsgnar.optimise.optimiser import Active, State, Step
 from dsgnar.optimise.residuals import weighted_loss
+from dsgnar.solving import intervals
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
@@ -158,8 +159,11 @@ def _iterate(
                     state = replace(state, stop=StopReason.INTERRUPTED)
                 context.watch.lap()
             stop = state.stop
-            if stop is not None and stop.hands_over and state.interval + 1 < context.march.count:
-                state = context.next_interval(state)
+            shorter = intervals.cut(context, state)
+            if shorter is not None:
+                state = shorter
+            elif intervals.goes_on(context, state):
+                state = intervals.following(context, state)
             elif stop is not None:
                 return state, state.unfinished if state.unfinished is not None and stop.converged else stop
     except KeyboardInterrupt:  # a second Ctrl-C: the last complete iteration counts

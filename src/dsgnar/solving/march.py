@@ -13,13 +13,14 @@ F[v] enters the residual as a further coordinate of the initial points, so all i
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Box, Initial, Points
 
-Intervals = int | tuple[float, ...]
+Intervals = int | tuple[float, ...] | Literal["auto"]
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,12 @@ class March:
         """So many intervals of equal length, or intervals with the given inner ends."""
         domain = problem.domain
         if domain.time is None:
-            if intervals != 1:
+            if intervals not in (1, "auto"):
                 raise ValueError("time marching needs a time axis, and this problem has none: leave `intervals` out")
             return cls(())
         start, end = domain.interval(domain.time)
+        if intervals == "auto":
+            return cls((start, end))
         if isinstance(intervals, int):
             return cls._checked(problem, tuple(np.linspace(start, end, intervals + 1).tolist()))
         inner = tuple(float(t) for t in intervals if start < t < end)
@@ -47,19 +50,9 @@ class March:
 
     @classmethod
     def _checked(cls, problem: Problem, times: tuple[float, ...]) -> "March":
-        if len(times) == 2:
-            return cls(times)
-        if problem.hard or problem.known:
-            raise ValueError(
-                "hard values and known parts cannot be handed from one time interval to the next; state hard values as "
-                "conditions, leave known parts out, or solve in one interval"
-            )
-        parts = {name: condition.part for name, condition in problem.conditions.items()}
-        if not any(isinstance(part, Initial) for part in parts.values()):
-            raise ValueError("time marching hands initial values over, and this problem has no initial condition")
-        given = [name for name, part in parts.items() if isinstance(part, Points)]
-        if given:
-            raise ValueError(f"condition {given[0]!r} is stated at given points, which time marching cannot divide yet")
+        obstacle = None if len(times) == 2 else why_not(problem)
+        if obstacle is not None:
+            raise ValueError(obstacle)
         return cls(times)
 
     @property
@@ -76,3 +69,24 @@ class March:
     def piece(self, times: np.ndarray) -> np.ndarray:
         """To which interval each time belongs; an end belongs to the interval that it ends."""
         return np.searchsorted(np.asarray(self.times[1:-1]), times, side="left")
+
+
+def why_not(problem: Problem) -> str | None:
+    """Why the time of a problem cannot be cut, if it cannot."""
+    if problem.hard or problem.known:
+        return (
+            "hard values and known parts cannot be handed from one time interval to the next; state hard values as "
+            "conditions, leave known parts out, or solve in one interval"
+        )
+    parts = {name: condition.part for name, condition in problem.conditions.items()}
+    if not any(isinstance(part, Initial) for part in parts.values()):
+        return "time marching hands initial values over, and this problem has no initial condition"
+    given = [name for name, part in parts.items() if isinstance(part, Points)]
+    return f"condition {given[0]!r} is stated at given points, which time marching cannot divide yet" if given else None
+
+
+def possible(problem: Problem, intervals: Intervals) -> Intervals:
+    """The intervals that were asked for; one where automatic ones cannot be had."""
+    if intervals == "auto" and (problem.domain.time is None or why_not(problem) is not None):
+        return 1
+    return intervals

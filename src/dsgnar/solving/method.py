@@ -46,6 +46,7 @@ class Method:
     """
 
     name: str
+    scaled: bool = True  # whether the network works in nondimensional variables (problem/scales.py)
 
     # --- sketch (section 3.2, Algorithm 2)
     row_sketch: Rows = "buckets"
@@ -71,6 +72,8 @@ class Method:
     search_tolerance: float = 0.25  # of a bracketing search, relative to the target
     search_growth: float = 1.5  # its first stride; doubles in the logarithm until the root is bracketed
     search_evaluations: int = 9
+    # A radius falls by at most this factor in an iteration (infinity: any): one bad sketch must not end a run.
+    search_patience: float = 9.0
     search_reach: float = 3.0  # beyond the initial radius a radius grows by at most this factor in an iteration
     greedy: bool = True  # after stage 1 a bracketing search takes the probe of smallest loss
     slack: float = 0.03  # by which the length of a step may miss, relatively, the radius that was asked for
@@ -78,10 +81,13 @@ class Method:
     minimum_radius: Any = By(1e-4, 1e-8)  # a stage ends below it (section 4.2)
     shrink: float = 1 / 3  # of the radius on rejection (Algorithm 1)
     overshoot: float = math.inf  # reject a ratio above target + this, and widen (section 3.5); infinity: never
+    redraws: int = 1  # how many other sketches a rejected step is given before the radius shrinks
     rejections: int = 10  # in a row, after which a stage ends
 
     # --- weights (Algorithm 4)
-    exponent: float = 0.05  # alpha of UpdateWeights (section 4.2)
+    exponent: float = (
+        0.0  # alpha of UpdateWeights (section 4.2); 0: weights stay, since scales make conditions comparable
+    )
     weight_floor: float = 1e-8  # eps of UpdateWeights
 
     # --- stages (sections 3.1 and 4.2, Algorithm 5)
@@ -120,6 +126,8 @@ class Method:
     look_every: int = 5  # iterations between looks at the error and at held-out residuals
 
     # --- time marching (section 4.4)
+    interval_goal: Any = By(1e-4, 1e-6)  # residuals over their terms with which an automatic interval is solved
+    cuts: int = 10  # of one automatic interval, at most
     perturbation: float = 0.01  # of the parameters handed over, times a fresh initialisation; the authors' value
 
     def __post_init__(self):
@@ -153,15 +161,15 @@ _POSITIVE = (
     "hashes batch probes search_evaluations window rejections points max_points growth gaps candidates held_out "
     "look_every"
 ).split()
-_COUNTS = "depth sub_batch ramp wait retreats tries stall warm_up".split()
-_ABOVE_ONE = "probe_range search_growth search_reach".split()
+_COUNTS = "redraws cuts depth sub_batch ramp wait retreats tries stall warm_up".split()
+_ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
     "sketch_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider at_floor "
-    "single_above gap wide_gap"
+    "single_above gap wide_gap interval_goal"
 ).split()
 _SHARES = "shrink ramp_from".split()
 _SIGNED = "exponent slope correlation perturbation".split()
-_SWITCHES = "greedy exact_stage fresh".split()
+_SWITCHES = "scaled greedy exact_stage fresh".split()
 
 
 def check_constant(name: str, value: Any) -> None:
@@ -197,6 +205,9 @@ FAST = Method("fast")
 # is a stop at ten times the minimum radius that the paper prints.
 PAPER = Method(
     "paper",
+    scaled=False,
+    redraws=0,
+    exponent=0.05,
     row_sketch="hashes",
     column_sketch="srct",
     late_column_sketch="srct",
@@ -242,6 +253,7 @@ def compose(method: Method, sketch: tuple[int, int], columns: int, seed: int, re
         seed,
         shrink=method.shrink,
         slack=method.slack,
+        redraws=method.redraws,
         overshoot=method.overshoot,
     )
     rows, column = _rows(method, sketch[1]), _columns(method.late_column_sketch, columns, residuals)
@@ -273,6 +285,7 @@ def _search(method: Method, greedy: bool) -> Search:
         method.search_growth,
         method.search_evaluations,
         smallest=method.minimum_radius / 10,
+        patience=method.search_patience,
         free=method.radius,
         reach=method.search_reach,
         greedy=greedy,

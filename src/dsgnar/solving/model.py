@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
 
 from dsgnar.calculus.precision import DTYPES, Precision, x64
-from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
+from dsgnar.networks import MLP, Architecture, Inputs, cast, check_network
 from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
+from dsgnar.problem.scales import Scales
 from dsgnar.solving.march import Intervals, March
 
 Network = Architecture | Callable
@@ -30,37 +30,53 @@ class Model:
     @classmethod
     @x64
     def of(
-        cls, problem: Problem, network: Network | None, precision: Precision, seed: int = 0, intervals: Intervals = 1
+        cls,
+        problem: Problem,
+        network: Network | None,
+        precision: Precision,
+        seed: int = 0,
+        intervals: Intervals = 1,
+        scales: Scales | None = None,
     ) -> tuple["Model", np.ndarray]:
         """The model, and the parameters with which its network starts."""
-        network = default_network(precision) if network is None else network
+        network = default_network(problem) if network is None else network
         march = March.of(problem, intervals)
-        residuals, theta = Residuals.of(problem, build(network, problem, precision, seed))
+        built = build(network, problem, precision, seed, scaled=scales is not None)
+        cut = problem.domain.time is not None and intervals != 1
+        residuals, theta = Residuals.of(problem, built, scales=scales, local=scales is not None and cut)
         return cls(problem, network, residuals, march), np.asarray(theta)
 
-    @cached_property
-    def values(self) -> Callable:
-        """Compiled, for all solutions that a run looks at: the unknowns at points, for the parameters of one network."""
-        return jax.jit(lambda theta, x: jax.vmap(self.residuals.network(theta))(x))
+    def place(self, k: int) -> tuple[float, float]:
+        """Centre and inverse half-width of a time interval."""
+        begin, end = self.march.interval(k)
+        return (begin + end) / 2, 2 / (end - begin)
 
     def fresh(self, precision: Precision, seed: int, interval: int) -> np.ndarray | None:
         """Other first parameters, for a later interval; a person's own network has none."""
         if not isinstance(self.network, Architecture):
             return None
-        return np.asarray(Parameters.of(build(self.network, self.problem, precision, seed, interval))[1])
+        scaled = self.residuals.ansatz.scales is not None
+        return np.asarray(Parameters.of(build(self.network, self.problem, precision, seed, interval, scaled))[1])
 
 
-def default_network(precision: Precision) -> Architecture:
-    """Small enough for a laptop; the paper's for single precision, and its smaller one for double."""
-    return MLP() if precision == "single" else Siren()
+def default_network(problem: Problem) -> Architecture:
+    """Small for functions of one variable, and large enough for the problems of the development set in several.
+
+    With four layers of 30 all but the hardest of them reached 1e-6 in single precision; three of 12 hold a solution of
+    ordinary differential equations over an interval of time to 1e-12 in double.
+    """
+    return MLP(widths=(12,) * 3) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
 
 
-def build(network: Network, problem: Problem, precision: Precision, seed: int, interval: int = 0) -> Any:
-    """A network with its first parameters."""
+def build(
+    network: Network, problem: Problem, precision: Precision, seed: int, interval: int = 0, scaled: bool = False
+) -> Any:
+    """A network with its first parameters; with scales its coordinates all lie in [-1, 1]."""
     domain, dtype = problem.domain, DTYPES[precision]
     if isinstance(network, Architecture):
         time_axis = None if domain.time is None else domain.index(domain.time)
-        inputs = Inputs(domain.bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
+        bounds = ((-1.0, 1.0),) * domain.dimension if scaled else domain.bounds
+        inputs = Inputs(bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
         key = jax.random.key(seed)
         key = jax.random.fold_in(key, interval) if interval else key
         return network.build(inputs, len(problem.unknowns), key=key, dtype=dtype)

@@ -9,6 +9,7 @@ from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
+from dsgnar.solving.intervals import has_next
 from dsgnar.solving.march import March
 from dsgnar.solving.model import Network
 from dsgnar.solving.record import Record
@@ -47,7 +48,18 @@ class View:
 
     @property
     def march(self) -> March:
-        return self.context.march
+        """The time intervals so far, the one being solved included."""
+        return March(self.state.times)
+
+    @property
+    def intervals(self) -> int | None:
+        """How many time intervals there will be; None if they are found on the way."""
+        return None if self.settings.intervals == "auto" else self.context.march.count
+
+    @property
+    def marching(self) -> bool:
+        """Whether there is more than one time interval."""
+        return len(self.march.times) > 2 or (bool(self.march.times) and has_next(self.context, self.state))
 
     @property
     def history(self) -> Sequence[Record]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,15 @@ class Outcome:
     seconds: dict[str, float]
     held_out: dict[str, float]  # root mean square residual of each condition on held-out points; of the worst interval
     points: dict[str, int]
+    relative_residuals: dict[str, float]  # the same over the size of the condition's own terms
+    verdict: Verdict
     relative_l2: dict[str, float] | None
+
+    @property
+    def sizes(self) -> tuple[float, ...]:
+        """The sizes of the conditions, by which their residuals are divided in the history."""
+        scales = self.settings.scales
+        return (1.0,) * len(self.held_out) if scales is None else scales.conditions
 
     @property
     def loss_evaluations(self) -> int:

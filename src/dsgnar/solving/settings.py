@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dsgnar.calculus.precision import Precision, dtype_of
+from dsgnar.problem.scales import Scales
 from dsgnar.solving.march import Intervals
 from dsgnar.solving.method import METHODS, Method, check_constant
 
@@ -26,7 +27,8 @@ class Settings:
     sketch: int | None = None  # s; None: the method's share of the number of parameters
     columns: int | None = None  # of the sketch, in stage 1. None: as the method says
     late_sketch: int | None = None  # rows from stage 2 on; None: the same. Beyond the paper
-    intervals: Intervals = 1  # of time: how many, or the times between them (section 4.4)
+    intervals: Intervals = "auto"  # of time: found on the way, how many, or the times between them (section 4.4)
+    scales: Mapping[str, float] | None = None  # sizes of unknowns; those left out are estimated
     max_iterations: int = 2000  # of each time interval
     max_seconds: float | None = None
     # Constants of the method that are changed most often. None: as the method has them.
@@ -55,6 +57,8 @@ class Settings:
         seconds = self.max_seconds
         _check(seconds is None or _positive(seconds), f"max_seconds must be positive, not {seconds!r}")
         object.__setattr__(self, "intervals", _intervals(self.intervals))
+        for name, size in (self.scales or {}).items():
+            _check(_positive(size) and size < math.inf, f"scales: the size of {name!r} must be positive, not {size!r}")
         if isinstance(self.targets, list):
             object.__setattr__(self, "targets", tuple(self.targets))
         for name in CHANGES:
@@ -68,8 +72,8 @@ class Settings:
         changed = {name: getattr(self, name) for name in CHANGES if getattr(self, name) is not None}
         return replace(base.at(self.precision), **changed)
 
-    def resolve(self, parameters: int) -> "Resolved":
-        """What is in force for a network with so many parameters."""
+    def resolve(self, parameters: int, scales: Scales | None = None, intervals: Intervals | None = None) -> "Resolved":
+        """What is in force for a network with so many parameters, and a problem with these scales and intervals."""
         method = self.chosen_method()
         if method.max_points < method.points:
             method = replace(method, max_points=method.points)
@@ -80,8 +84,9 @@ class Settings:
             if size > parameters:
                 raise ValueError(f"the sketch ({size}) must not exceed the number of parameters ({parameters})")
         seconds = math.inf if self.max_seconds is None else float(self.max_seconds)
-        limits = self.max_iterations, seconds
-        return Resolved(self.precision, method, self.seed, sketch, columns, late, self.intervals, *limits)
+        cut = self.intervals if intervals is None else intervals
+        sizes = sketch, columns, late
+        return Resolved(self.precision, method, self.seed, *sizes, cut, scales, self.max_iterations, seconds)
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,7 @@ class Resolved:
     columns: int
     late_sketch: int
     intervals: Intervals
+    scales: Scales | None  # None: the network works in the problem's own units
     max_iterations: int
     max_seconds: float  # infinity: no limit
 
@@ -106,9 +112,15 @@ CHANGES = tuple(name for name in NAMES if name in CONSTANTS)  # constants of the
 
 
 def with_options(settings: Settings, options: Mapping[str, Any]) -> Settings:
-    """Settings changed by options, which are fields of `Settings` or of `Method`."""
+    """Settings changed by options, which are fields of `Settings` or of `Method`.
+
+    Asking by name for the method that is there already changes nothing: a preset may have its own variant of it.
+    """
+    chosen = {name: value for name, value in options.items() if name in NAMES}
+    if isinstance(settings.method, Method) and chosen.get("method") == settings.method.name:
+        del chosen["method"]
+    changed = replace(settings, **chosen)
     constants = {name: value for name, value in options.items() if name not in NAMES}
-    changed = replace(settings, **{name: value for name, value in options.items() if name in NAMES})
     if not constants:
         return changed
     base = changed.method if isinstance(changed.method, Method) else METHODS[changed.method]
@@ -131,6 +143,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def _intervals(given: Any) -> Intervals:
+    if given == "auto":
+        return given
     if _whole(given):
         _check(given > 0, f"intervals must be a positive integer or a list of times: {given!r}")
         return given

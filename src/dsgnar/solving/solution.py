@@ -87,6 +87,11 @@ class Solution(Function, Exports):
         return self.stop is not None and self.stop.converged
 
     @property
+    def verdict(self) -> str | None:
+        """Whether it is solved: "solved", "partly" or "failed" (`verdict.py`)."""
+        return None if self.outcome is None else self.outcome.verdict.code
+
+    @property
     def history(self) -> tuple[Record, ...]:
         """A record of each iteration."""
         return () if self.outcome is None else self.outcome.history

@@ -25,8 +25,13 @@ class RunState:
     history: tuple[Record, ...] = ()
     seconds: Seconds = field(default_factory=Seconds)
     # --- changes at the end of a time interval
+    times: tuple[
+        float, ...
+    ] = ()  # where intervals begin and end, up to the end of the one being solved; no time: empty
+    cuts: int = 0  # how often the interval being solved was cut
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
+    relative: tuple[float, ...] | None = None  # their largest residuals over the size of their terms, by condition
     unfinished: StopReason | None = None  # why one of them was left before it had converged
     # --- for stopping
     stop: StopReason | None = None  # why there is no next iteration in this time interval
@@ -44,7 +49,7 @@ class RunState:
     @property
     def points_key(self) -> tuple:
         """What the points in force depend on."""
-        return self.plan.points, self.plan.draw, self.plan.precision, self.interval
+        return self.plan.points, self.plan.draw, self.plan.precision, self.interval, self.times[-1:]
 
     def going_on(self) -> "RunState":
         """The state without a stop that an interruption or a limit has put there."""

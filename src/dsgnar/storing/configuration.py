@@ -8,6 +8,7 @@ from typing import Any
 
 from dsgnar import networks
 from dsgnar.networks import Architecture
+from dsgnar.problem.scales import Scales
 from dsgnar.solving.method import METHODS, Method
 from dsgnar.solving.settings import LIMITS, Resolved
 from dsgnar.storing.environment import environment
@@ -38,7 +39,11 @@ def describe(statement: Statement, network: Any, settings: Resolved) -> dict[str
 
 def settings_in(settings: Resolved) -> dict[str, Any]:
     """The settings in force, beside the method."""
-    return _finite({f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.name != "method"})
+    values = {
+        f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.name not in ("method", "scales")
+    }
+    scales = {} if settings.scales is None else dataclasses.asdict(settings.scales)
+    return _finite(values) | {"scales": scales}
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
@@ -69,7 +74,15 @@ def fingerprint(config: dict[str, Any]) -> str:
 
 def settings_of(config: dict[str, Any]) -> Resolved:
     """The settings that a configuration records, with the method and all its constants."""
-    return Resolved(method=Method(**_restored(config["method"])), **_restored(config["settings"]))
+    settings = dict(config["settings"])
+    found = settings.pop("scales")
+    scales = Scales(**{name: _tuple(values) for name, values in found.items()}) if found else None
+    return Resolved(method=Method(**_restored(config["method"])), scales=scales, **_restored(settings))
+
+
+def _tuple(values: Any) -> Any:
+    """JSON's lists, also within each other, as tuples."""
+    return tuple(map(_tuple, values)) if isinstance(values, list) else values
 
 
 def _restored(values: dict[str, Any]) -> dict[str, Any]:

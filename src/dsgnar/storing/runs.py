@@ -15,11 +15,13 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
+from dsgnar.solving.march import March
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Resolved, Settings
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import Verdict
 from dsgnar.storing import checkpoints
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.storing.configuration import (
@@ -129,6 +131,8 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "loss_evaluations": outcome.loss_evaluations,
         "stop_reason": outcome.stop.code,
         "converged": outcome.stop.converged,
+        "verdict": outcome.verdict.code,
+        "relative_residuals": outcome.relative_residuals,
         "seconds": {name: round(value, 3) for name, value in outcome.seconds.items()},
         "parameters": solution.parameters,
         "sketch": outcome.settings.sketch,
@@ -165,13 +169,15 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
         settings = settings_of(read_config(directory))
     if not (directory / "result.json").exists():
         return _so_far(directory, statement, settings)
-    model, _ = Model.of(statement.problem, statement.network, settings.precision, settings.seed, settings.intervals)
+    stated = statement.problem, statement.network, settings.precision, settings.seed, settings.intervals
+    model, _ = Model.of(*stated, scales=settings.scales)
     reached = read_result(directory)
     try:
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
-            thetas = file["thetas"]
+            thetas, times = file["thetas"], file["times"]
     except Exception as error:  # a damaged archive raises whatever its reader stumbles over
         raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
+    model = dataclasses.replace(model, march=March(tuple(map(float, times))))
     expected = (model.march.count, model.residuals.parameters.count)
     if thetas.shape != expected:
         raise RunError(f"{directory / 'solution.npz'} holds parameters {thetas.shape}; the network has {expected}")
@@ -183,6 +189,8 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             seconds=reached["seconds"],
             held_out=reached["held_out"],
             points=reached["points"],
+            relative_residuals=reached["relative_residuals"],
+            verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
         )
     return Solution(model, thetas, outcome)

@@ -63,7 +63,7 @@ def reference(viscosity: float = VISCOSITY, shift: float = 0.0) -> Reference:
 _EQUATIONS = (r"u_t + u\,u_x - \nu\,u_{xx} = 0", r"u(x, 0) = -\sin(\pi x)")
 _SHIFTED = (_EQUATIONS[0], r"u(x, 0) = 2 - \sin(\pi x)")
 
-# Measured with seed 0 on two shared cores; docs/speed.md has the other seeds.
+# Measured with seed 0 on two shared cores; docs/notes.md has the other seeds.
 _DOUBLE = Preset(
     Siren(widths=(40,) * 4),
     5125,

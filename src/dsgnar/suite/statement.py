@@ -18,6 +18,7 @@ from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.settings import Settings, did_you_mean, with_options
 from dsgnar.suite import SUITE
+from dsgnar.suite.base import TUNED
 
 Source = Literal["suite", "file", "python"]
 
@@ -58,7 +59,7 @@ def from_suite(name: str, preset: str) -> Statement:
     if chosen is None:
         known = (*benchmark.presets, *benchmark.aliases)
         raise StatementError(f"{name} has no preset {preset!r}{did_you_mean(preset, known)}; it has {', '.join(known)}")
-    options: Any = {"precision": chosen.precision, **chosen.settings}
+    options: Any = {"precision": chosen.precision, "method": TUNED, "intervals": 1, **chosen.settings}
     return Statement(
         problem=benchmark.problem(**chosen.statement),
         name=name,

@@ -29,6 +29,7 @@ from dsgnar.optimise.sketch import AllColumns, AllRows
 from dsgnar.problem import Problem
 from dsgnar.showing.colours import BLUE, GREEN, GREY, SEQUENTIAL, VERMILION
 from dsgnar.showing.figures.style import WIDTH, label, styled
+from dsgnar.solving import intervals
 from dsgnar.solving.context import Context
 from dsgnar.solving.loop import advance
 from dsgnar.solving.model import Network
@@ -69,8 +70,8 @@ def run_until(
     while state.iterate.iteration < iterations:
         if state.stop is None:
             state, _ = advance(context, state)
-        elif state.stop.hands_over and state.interval + 1 < context.march.count:
-            state = context.next_interval(state)
+        elif intervals.goes_on(context, state):
+            state = intervals.following(context, state)
         else:
             break
     return Standing(context, state)

@@ -16,8 +16,15 @@ def worst(values: Any) -> float | None:
     return max(known) if known else None
 
 
+VERDICTS = {"solved": "Solved", "partly": "Partly solved", "failed": "Not solved"}
+
+
 def verdict(run: Recorded) -> str:
-    return "Converged" if run.result.get("converged") else "Not converged"
+    return VERDICTS.get(str(run.result.get("verdict")), "Not judged")
+
+
+def solved(run: Recorded) -> bool:
+    return run.result.get("verdict") == "solved"
 
 
 def reason(run: Recorded) -> str:

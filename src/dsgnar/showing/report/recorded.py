@@ -47,7 +47,11 @@ class Recorded:
     @functools.cached_property
     def training(self) -> dict[str, float]:
         """Root mean square residual of each condition on the last training points; of the worst time interval."""
-        return dict(zip(self.conditions, training(self.history), strict=True)) if self.history else {}
+        if not self.history:
+            return {}
+        scales = self.config.get("settings", {}).get("scales") or {}
+        sizes = tuple(scales.get("conditions") or (1.0,) * len(self.conditions))
+        return dict(zip(self.conditions, training(self.history, sizes), strict=True))
 
     @functools.cached_property
     def changed(self) -> dict[str, tuple[Any, Any]]:

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping
 
 from dsgnar.showing.quality import Quality
-from dsgnar.showing.report.facts import errors, paper_error, reason, verdict, worst
+from dsgnar.showing.report.facts import errors, paper_error, reason, solved, verdict, worst
 from dsgnar.showing.report.markup import escape, paragraph, scrolling
 from dsgnar.showing.report.recorded import Recorded
 from dsgnar.showing.words import NOTHING, duration, html_powers, listed, number
@@ -13,7 +13,7 @@ from dsgnar.solving.advice import advise, floors
 
 def lead(run: Recorded) -> str:
     """The verdict in two sentences."""
-    good = "good" if run.result.get("converged") else ""
+    good = "good" if solved(run) else ""
     why = reason(run)
     out = f'<span class="badge {good}">{verdict(run)}</span> {escape(why[:1].upper() + why[1:])}.'
     found = worst(run.result.get("relative_l2"))
@@ -32,8 +32,8 @@ def lead(run: Recorded) -> str:
 
 
 def lead_of_several(runs: Mapping[str, Recorded]) -> str:
-    """How many runs converged, and which has the smallest error."""
-    out = f"{sum(bool(run.result.get('converged')) for run in runs.values())} of {len(runs)} runs converged."
+    """How many runs solved their problem, and which has the smallest error."""
+    out = f"{sum(map(solved, runs.values()))} of {len(runs)} runs solved their problem."
     found = [(e, label) for label, run in runs.items() if (e := worst(run.result.get("relative_l2"))) is not None]
     if len(found) > 1 and len({run.result.get("problem") for run in runs.values()}) == 1:
         error, label = min(found)

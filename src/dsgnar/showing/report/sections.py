@@ -11,7 +11,7 @@ from latex2mathml.converter import convert
 
 from dsgnar.problem import Problem
 from dsgnar.showing.iterations import EVENTS
-from dsgnar.showing.report.facts import change, facts, worst
+from dsgnar.showing.report.facts import change, facts, solved, worst
 from dsgnar.showing.report.markup import coloured, escape, folded, pairs, paragraph, scrolling, spaced
 from dsgnar.showing.report.recorded import Recorded
 from dsgnar.showing.words import NOTHING, html_powers, html_symbol, listed, minus, number
@@ -119,12 +119,12 @@ def _unlimited(values: Any) -> dict[str, Any]:
 
 
 def comparison(runs: Mapping[str, Recorded]) -> str:
-    """The facts of several runs side by side; of one problem's converged runs the best values are marked."""
+    """The facts of several runs side by side; of one problem's solved runs the best values are marked."""
     columns = {label: facts(run) for label, run in runs.items()}
     head = "".join(f'<th scope="col">{coloured(label, k)}</th>' for k, label in enumerate(runs))
     best = {}
     if len({run.result.get("problem") for run in runs.values()}) == 1:
-        results = [run.result if run.result.get("converged") else {} for run in runs.values()]
+        results = [run.result if solved(run) else {} for run in runs.values()]
         best = {
             "relative l2 error": _least(worst(result.get("relative_l2")) for result in results),
             "held-out residual": _least(worst(result.get("held_out")) for result in results),

@@ -1,0 +1,187 @@
+"""Scales: the sizes of a problem's axes, unknowns and conditions, so that the network works with numbers near one.
+
+With the centre c_i and half-width h_i of axis i, the size U_j of unknown j and the size S_m of condition m, the network maps
+
+    xi_i = (x_i - c_i) / h_i  in [-1, 1]      to      u_j / U_j,
+
+and what is minimised is F_m / S_m. People see their own units only. U and S are powers of two: a change of units by powers
+of two changes no bit of a run.
+
+Sizes of unknowns. With smooth functions phi of size one in xi (`stand_ins`), a condition that is linear in u_j alone and
+has a part b_m without it is balanced by U_j = |b_m| / |F_m' phi|:
+
+    values      conditions on values themselves (initial, Dirichlet): U_j is the largest |b_m|
+    sources     equations against their sources, where values are zero or far smaller
+    others      an unknown that no data determine (a pressure) has the size that balances the other terms
+
+Sizes of conditions. With v the derivatives of u that F_m asks for, the size of its terms is
+
+    T_m = |F_m(0)| + sum_i |v_i dF_m/dv_i|,
+
+a root mean square over points; S_m is T_m for the stand-ins, of the sizes U.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dsgnar.calculus.precision import x64
+from dsgnar.calculus.streams import stream
+from dsgnar.problem.domain import Box
+from dsgnar.problem.fields import Field, evaluate
+from dsgnar.problem.problem import Problem
+from dsgnar.problem.sampling import sample
+
+SAMPLE = 64  # points of each condition
+STAND_INS = 4
+FAR = 32.0  # sources that ask for more than this times the given values set the size
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Sizes in the order of the problem's axes, unknowns and conditions."""
+
+    axes: tuple[tuple[float, float], ...]  # centre and half-width
+    unknowns: tuple[float, ...]
+    conditions: tuple[float, ...]
+
+    def inward(self, x: Float[Array, " d"], place: Float[Array, " 2"] | None, time: int | None) -> Float[Array, " d"]:
+        """xi of a point; in a time march `place` is the centre and the inverse half-width of its interval."""
+        centre = jnp.asarray([c for c, _ in self.axes], x.dtype)
+        inverse = jnp.asarray([1 / h for _, h in self.axes], x.dtype)
+        if place is not None and time is not None:
+            centre, inverse = centre.at[time].set(place[0]), inverse.at[time].set(place[1])
+        return (x - centre) * inverse
+
+
+def intervals(domain: Box) -> tuple[tuple[float, float], ...]:
+    """Centre and half-width of every axis."""
+    return tuple(((a + b) / 2, (b - a) / 2) for a, b in domain.bounds)
+
+
+def power_of_two(size: float) -> float:
+    """The power of two nearest to a size, by ratio; 1 where there is none."""
+    if not 0 < size < math.inf:
+        return 1.0
+    mantissa, exponent = math.frexp(size)  # size = mantissa 2^exponent, mantissa in [1/2, 1)
+    return math.ldexp(1.0, exponent - (mantissa < math.sqrt(0.5)))
+
+
+@x64
+def estimate(problem: Problem, given: Mapping[str, float] | None = None) -> Scales:
+    """The scales of a problem; sizes of unknowns that are given are taken as they are, up to a power of two."""
+    for name in given or {}:
+        if name not in problem.unknowns:
+            raise ValueError(f"scales: there is no unknown {name!r}; the problem has {', '.join(problem.unknowns)}")
+    axes = intervals(problem.domain)
+    measure = {name: _Measured(problem, name, axes) for name in problem.conditions}
+    sizes = _sizes(problem, measure, {name: power_of_two(size) for name, size in (given or {}).items()})
+    filled = jnp.asarray([sizes.get(name, 1.0) for name in problem.unknowns])
+    conditions = tuple(power_of_two(measure[name].terms(filled)) for name in problem.conditions)
+    return Scales(axes, tuple(float(v) for v in filled), conditions)
+
+
+def _sizes(problem: Problem, measure: dict[str, "_Measured"], known: dict[str, float]) -> dict[str, float]:
+    for name in (name for name in problem.unknowns if name not in known):
+        alone = [m for m in measure.values() if m.unknowns == {name}]
+        values = max((m.balance(name, {}) for m in alone if m.plain), default=0.0)
+        sources = max((m.balance(name, {}) for m in alone if not m.plain), default=0.0)
+        size = values if values > 0 and sources <= FAR * values else max(values, sources)
+        if size > 0:
+            known[name] = power_of_two(size)
+    for _ in problem.unknowns:  # those that only others determine, one after the other
+        for name in problem.unknowns:
+            if name not in known:
+                size = max((m.balance(name, known) for m in measure.values() if name in m.unknowns), default=0.0)
+                if size > 0:
+                    known[name] = power_of_two(size)
+    return known
+
+
+class _Measured:
+    """One condition, evaluated on stand-ins at some points."""
+
+    def __init__(self, problem: Problem, name: str, axes):
+        self.problem, self.name = problem, name
+        requests = problem.requests[name]
+        self.unknowns = {u for u, keys in requests.items() if keys}
+        zero = (0,) * problem.domain.dimension
+        self.plain = all(key == zero for keys in requests.values() for key in keys)  # on values, not on derivatives
+        condition = problem.conditions[name]
+        self.points = jnp.asarray(sample(condition.part, problem.domain, SAMPLE, stream(0, "scales", name)))
+        self.functions = stand_ins(problem, axes)
+
+        def residual(sizes, x, k):
+            network = problem.constrained(lambda z: sizes * self.functions(z, k))
+            return problem.residual(name, network, x, "nested")
+
+        def slope(sizes, direction, x, k):
+            return jax.jvp(lambda s: residual(s, x, k), (sizes,), (direction,))[1]
+
+        def size(sizes, x, k):
+            return term_size(problem, name, problem.constrained(lambda z: sizes * self.functions(z, k)), x)
+
+        over = lambda f, fixed: jax.jit(jax.vmap(jax.vmap(f, (*[None] * fixed, 0, None)), (*[None] * fixed, None, 0)))
+        self._residual, self._slope, self._size = over(residual, 1), over(slope, 2), over(size, 1)
+        self.which = jnp.arange(STAND_INS)
+
+    def balance(self, name: str, known: dict[str, float]) -> float:
+        """The size of an unknown at which its terms are as large as the rest of the condition, to first order."""
+        sizes = jnp.asarray([known.get(u, 0.0) for u in self.problem.unknowns])
+        direction = jnp.asarray([float(u == name) for u in self.problem.unknowns])
+        rest = _rms(self._residual(sizes, self.points, self.which))
+        slope = _rms(self._slope(sizes, direction, self.points, self.which))
+        return rest / slope if slope > 0 else 0.0
+
+    def terms(self, sizes) -> float:
+        return _rms(self._size(sizes, self.points, self.which))
+
+
+def _rms(values) -> float:
+    values = np.asarray(values)
+    values = values[np.isfinite(values)]
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
+
+
+def stand_ins(problem: Problem, axes) -> Callable:
+    """Smooth functions of size one, k = 0, 1, ..: waves of about one period over the domain, for each unknown another."""
+    rng = stream(0, "stand-ins")
+    shape = (STAND_INS, len(problem.unknowns), problem.domain.dimension)
+    periodic = np.array([axis in problem.periodic for axis in problem.domain.axes])
+    wave = jnp.asarray(np.where(periodic, np.pi, rng.uniform(1.0, 3.0, shape)))
+    phase = jnp.asarray(rng.uniform(0.0, 2 * np.pi, shape[:2]))
+    centre, half = (jnp.asarray(v) for v in np.asarray(axes).T)
+
+    def function(x, k):
+        xi = (x - centre) / half
+        return jnp.sqrt(2.0) * jnp.sin(wave[k] @ xi + phase[k])
+
+    return function
+
+
+def of_derivatives(problem: Problem, name: str, keys: list, x: Float[Array, " d"], values: Array) -> Float[Array, ""]:
+    """The residual of a condition as a function of the derivatives that it asks for, listed by `keys`."""
+    place = {pair: k for k, pair in enumerate(keys)}
+    made = {u: Field(u, problem.domain, lambda key, u=u: values[place[u, key]]) for u in problem.unknowns}
+    given = made | {axis: x[i] for i, axis in enumerate(problem.domain.axes)}
+    result = problem._signature(name)(given)
+    return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)
+
+
+def term_size(problem: Problem, name: str, network: Callable, x: Float[Array, " d"]) -> Float[Array, ""]:
+    """T_m at one point: the size of the terms of a condition."""
+    requests = problem.requests[name]
+    fields = evaluate(network, x, problem.unknowns, requests, problem.domain, "nested")
+    keys = [(u, key) for u, asked in requests.items() for key in sorted(asked, key=str)]
+    if not keys:
+        return jnp.abs(of_derivatives(problem, name, keys, x, jnp.zeros(0)))
+    values = jnp.stack([jnp.asarray(fields[u]._lookup(key)) for u, key in keys])
+    residual = partial(of_derivatives, problem, name, keys, x)
+    nothing = jnp.abs(residual(jnp.zeros_like(values)))
+    return jnp.nan_to_num(nothing) + jnp.sum(jnp.abs(values * jax.grad(residual)(values)))

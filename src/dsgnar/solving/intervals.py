@@ -1,0 +1,95 @@
+"""Time intervals found on the way, as an ODE solver finds its steps (`intervals="auto"`), or fixed beforehand.
+
+An interval whose residuals are not small against their terms is cut and begun again; after one that was solved at once the
+next is longer by half. What remains is divided evenly, so the last interval is no splinter. A march does not build on an
+interval that failed.
+
+A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
+another length may be a poor place to begin.
+"""
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dsgnar.calculus.precision import DTYPES
+from dsgnar.solving import judging
+from dsgnar.solving.state import RunState
+from dsgnar.solving.verdict import FAILED
+
+if TYPE_CHECKING:
+    from dsgnar.solving.context import Context
+
+LONGER = 1.5
+
+
+def automatic(context: "Context") -> bool:
+    """Whether intervals are found on the way."""
+    return context.settings.intervals == "auto" and context.problem.domain.time is not None
+
+
+def has_next(context: "Context", state: RunState) -> bool:
+    """Whether there is time left after the interval that is being solved."""
+    return context.collocation.marching and state.times[-1] < context.march.times[-1]
+
+
+def goes_on(context: "Context", state: RunState) -> bool:
+    """Whether a march goes on to the next interval; an automatic one builds on none that failed or reached a limit."""
+    if not has_next(context, state) or state.stop is None or not state.stop.hands_over:
+        return False
+    return not automatic(context) or (not state.stop.is_limit and max(judging.here(context, state)) <= FAILED)
+
+
+def following(context: "Context", state: RunState) -> RunState:
+    """The first state of the next interval."""
+    settings, stop = context.settings, state.stop
+    theta = state.iterate.theta.astype(DTYPES[settings.precision])
+    closed = replace(
+        state,
+        finished=(*state.finished, theta),
+        worst=judging.worst(context, state),
+        relative=judging.relative(context, state),
+        unfinished=state.unfinished if stop is None or stop.converged else stop,
+        cuts=0,
+    )
+    fresh = context.model.fresh(settings.precision, settings.seed, closed.interval)
+    return context.begin(closed, near(context, theta, fresh), _next_end(context, state))
+
+
+def near(context: "Context", theta: np.ndarray, fresh: np.ndarray | None) -> np.ndarray:
+    """Parameters near those of the last interval, a little of the way to fresh ones."""
+    return theta if fresh is None else theta + (context.settings.method.perturbation * fresh).astype(theta.dtype)
+
+
+def _next_end(context: "Context", state: RunState) -> float:
+    times, last = context.march.times, context.march.times[-1]
+    if not automatic(context):
+        return times[state.interval + 2]
+    begin, end = state.times[-2:]
+    length = (end - begin) * (1.0 if state.cuts else LONGER)
+    count = max(1, math.ceil((last - end) / length - 1e-9))
+    return last if count == 1 else end + (last - end) / count
+
+
+def cut(context: "Context", state: RunState) -> RunState | None:
+    """The interval that is being solved begun again, and shorter; None if it is solved or was cut often enough."""
+    method, stop = context.settings.method, state.stop
+    if not automatic(context) or stop is None or not stop.hands_over or stop.is_limit or state.cuts >= method.cuts:
+        return None
+    size = max(judging.here(context, state))
+    if size <= method.interval_goal:
+        return None
+    begin, end = state.times[-2:]
+    share = 0.5 if size <= FAILED else 0.25
+    shorter = context.begin(state, _again(context, state), begin + share * (end - begin))
+    return replace(shorter, cuts=state.cuts + 1)
+
+
+def _again(context: "Context", state: RunState) -> np.ndarray:
+    settings, tries = context.settings, state.cuts + 1
+    fresh = context.model.fresh(settings.precision, settings.seed, state.interval + 1000 * tries)
+    if fresh is None or (state.finished and tries % 2):
+        return near(context, state.finished[-1], fresh) if state.finished else context.first
+    return fresh

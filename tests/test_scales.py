@@ -1,0 +1,195 @@
+"""Any units: sizes are found, and a change of units changes nothing."""
+
+import dataclasses
+import math
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dsgnar as ds
+from dsgnar.problem.scales import estimate, power_of_two
+
+# L, T, U: the units of length, time and the unknown.
+
+
+def heat(L=1.0, T=1.0, U=1.0):
+    k = 0.1 * L * L / T
+    return ds.Problem(
+        ds.Box(x=(0, L), t=(0, T)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u: u.t - k * u.xx),
+            "ic": ds.initial(lambda u, x: u - U * jnp.sin(jnp.pi * (x / L))),
+            "bc": ds.boundary(lambda u: u),
+        },
+    )
+
+
+def wave(L=1.0, T=1.0, U=1.0):
+    c2 = (L / T) ** 2
+    return ds.Problem(
+        ds.Box(x=(-L, L), t=(0, T)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u: u.tt - c2 * u.xx),
+            "ic": ds.initial(lambda u, x: u - U * jnp.exp(jnp.sin(jnp.pi * (x / L)))),
+            "rate": ds.initial(lambda u: u.t),
+        },
+        periodic=("x",),
+    )
+
+
+def burgers(L=1.0, T=1.0, U=1.0):
+    speed, viscosity = L / (T * U), 0.05 * L * L / T
+    return ds.Problem(
+        ds.Box(x=(-L, L), t=(0, T)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u: u.t + speed * u * u.x - viscosity * u.xx),
+            "ic": ds.initial(lambda u, x: u + U * jnp.sin(jnp.pi * (x / L))),
+        },
+        periodic=("x",),
+    )
+
+
+def plate(L=1.0, T=1.0, U=1.0):
+    """An elliptic problem with mixed conditions; the second axis has the unit T."""
+    return ds.Problem(
+        ds.Box(x=(0, L), y=(0, T)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u, x: L * L * u.xx + T * T * u.yy + 100 * U * jnp.sin(3 * (x / L))),
+            "left": ds.boundary(lambda u: u - U, faces=[("x", "lower")]),
+            "right": ds.boundary(lambda u: L * u.x + u, faces=[("x", "upper")]),
+            "sides": ds.boundary(lambda u: T * u.y, faces=[("y", "lower"), ("y", "upper")]),
+        },
+    )
+
+
+def predator(L=1.0, T=1.0, U=1.0):
+    """Two animals, of the units U and L."""
+    return ds.Problem(
+        ds.Box(t=(0, T)),
+        ("u", "v"),
+        {
+            "prey": ds.interior(lambda u, v: T * u.t - 1.5 * u + u * (v / L)),
+            "predator": ds.interior(lambda u, v: T * v.t + 3 * v - (u / U) * v),
+            "first prey": ds.initial(lambda u: u - 2 * U),
+            "first predator": ds.initial(lambda v: v - L),
+        },
+    )
+
+
+PROBLEMS = [heat, wave, burgers, plate, predator]
+RUN = dict(network=ds.MLP(widths=(8, 8)), points=256, max_points=256, held_out=256, max_iterations=6, sketch=30)
+
+
+def course(problem, **options):
+    """The course of a short run: its history without times, and the parameters."""
+    solution = ds.solve(problem, **RUN | options)
+    records = [dataclasses.replace(r, seconds=0.0) for r in solution.history]
+    return records, solution.thetas.tobytes(), solution.outcome.relative_residuals
+
+
+@pytest.mark.parametrize("make", PROBLEMS, ids=lambda make: make.__name__)
+def test_units_that_are_powers_of_two_change_no_bit(make):
+    plain = course(make())
+    assert plain == course(make(L=2.0**40, T=2.0**-40, U=2.0**20))
+    assert plain == course(make(L=2.0**-40, T=2.0**40, U=2.0**-20))
+
+
+@pytest.mark.parametrize("make", PROBLEMS, ids=lambda make: make.__name__)
+def test_other_units_change_sizes_by_at_most_a_power_of_two(make):
+    plain, other = estimate(make()), estimate(make(L=3.7e-3, T=8.1e4, U=290.0))
+    for j, unit in enumerate((290.0, 3.7e-3)[: len(plain.unknowns)]):
+        assert 0.5 <= other.unknowns[j] / (unit * plain.unknowns[j]) <= 2
+    for size in (*other.unknowns, *other.conditions):
+        assert size == power_of_two(size)
+
+
+def test_a_chip_in_si_units_is_solved_and_people_see_their_own_units():
+    L, T, U = 1e-3, 1e-6, 300.0
+    solution = ds.solve(heat(L, T, U), network=ds.MLP(widths=(16, 16)), points=1024, max_points=1024)
+    x, t = np.linspace(0, L, 11), np.full(11, 0.4 * T)
+    exact = U * np.exp(-0.1 * np.pi**2 * 0.4) * np.sin(np.pi * x / L)
+    assert solution.verdict == "solved"
+    np.testing.assert_allclose(solution(x=x, t=t), exact, atol=1e-3 * U)
+    slope = U * np.exp(-0.1 * np.pi**2 * 0.4) * np.pi / L
+    assert solution.derivative("u", "x")(x=0.0, t=0.4 * T) == pytest.approx(slope, rel=1e-2)
+    residual = solution.residual("pde")(x=x, t=t)
+    assert np.abs(residual).max() < 1e-2 * U / T and np.abs(residual).max() > 1e-9 * U / T
+    assert solution.outcome.held_out["pde"] < 1e-2 * U / T
+
+
+def test_sizes_come_from_values_from_sources_and_from_other_terms():
+    assert estimate(heat(U=300.0)).unknowns == (256.0,)
+    source = ds.Problem(
+        ds.Box(x=(0, 1)), ("u",), {"pde": ds.interior(lambda u: u.xx + 1e6), "bc": ds.boundary(lambda u: u)}
+    )
+    (size,) = estimate(source).unknowns
+    assert 1e4 < size < 1e6  # u = 1e6 x (1 - x) / 2
+    flow = ds.Problem(
+        ds.Box(x=(0, 1), y=(0, 1)),
+        ("u", "p"),
+        {
+            "momentum": ds.interior(lambda u, p: u * u.x + p.x / 1e3),
+            "inlet": ds.boundary(lambda u: u - 10.0, faces=[("x", "lower")]),
+        },
+    )
+    u, p = estimate(flow).unknowns
+    assert u == 8.0 and 1e4 < p < 1e6  # a density of 1e-3 and a speed of 10
+    assert estimate(flow, {"p": 3.0}).unknowns == (8.0, 4.0)
+    with pytest.raises(ValueError, match="scales: there is no unknown 'q'"):
+        estimate(flow, {"q": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("size", "power"), [(1.0, 1.0), (1.4, 1.0), (1.5, 2.0), (300.0, 256.0), (0.0, 1.0), (math.nan, 1.0)]
+)
+def test_powers_of_two(size, power):
+    assert power_of_two(size) == power
+
+
+def test_ordinary_differential_equations_are_solved_in_intervals_that_are_found_on_the_way():
+    from scipy.integrate import solve_ivp
+
+    swing = ds.Problem(
+        ds.Box(t=(0, 5)),
+        ("u", "v"),
+        {
+            "angle": ds.interior(lambda u, v: u.t - v),
+            "speed": ds.interior(lambda u, v: v.t + 9.81 * jnp.sin(u) + 0.5 * v),
+            "start": ds.initial(lambda u: u - 2.0),
+            "rest": ds.initial(lambda v: v),
+        },
+    )
+    solution = ds.solve(swing, precision="double", points=512, max_points=1024)
+    exact = solve_ivp(
+        lambda t, y: [y[1], -9.81 * np.sin(y[0]) - 0.5 * y[1]],
+        (0, 5),
+        [2.0, 0.0],
+        rtol=1e-12,
+        atol=1e-12,
+        dense_output=True,
+    )
+    t = np.linspace(0.01, 4.99, 50)
+    assert solution.verdict == "solved" and solution.march.count > 1 and solution.march.times[-1] == 5
+    np.testing.assert_allclose(solution(t=t)["u"], exact.sol(t)[0], atol=1e-8)
+    assert solution.parameters < 1000  # an ODE does not get a network for a PDE
+
+
+def test_conditions_that_contradict_each_other_are_not_called_solved():
+    contradiction = ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u: u.xx),
+            "one": ds.boundary(lambda u: u - 1, faces=[("x", "lower")]),
+            "two": ds.boundary(lambda u: u - 2, faces=[("x", "lower")]),
+        },
+    )
+    solution = ds.solve(contradiction, points=256, max_points=256, max_iterations=60)
+    assert solution.verdict == "failed"
+    assert solution.outcome.relative_residuals["two"] > 1e-2
+    assert "failed: some conditions do not hold" in solution.summary()
