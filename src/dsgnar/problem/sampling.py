@@ -114,7 +114,7 @@ def held_out(
             return points
         # With concentrations each point is replaced by one of the same concentration: they come in this order.
         points[clash] = draw(count)[clash] if near else draw(int(clash.sum()))
-    return points  # so small a part has too few points in this precision to hold some out
+    return points  # a short time interval may have no others in this precision
 
 
 def _rounded(points: Float[np.ndarray, "n d"], dtype: type[np.floating]) -> list[bytes]:

@@ -54,6 +54,7 @@ class Method:
     depth: int = (
         8  # residuals to a bucket; 0: all. Burgers ends as with all 18; 4 ended above 1e-6 for one of five seeds
     )
+    chunk: int = 768  # points of a bucket sketch that are worked through at a time; they stay in a CPU's cache
     batch: int = 4096  # b: rows of the Jacobian that are formed at a time
     sub_batch: int = 0  # b': gradients at a time within a batch; 0: all of the batch
     sketch_share: float = 0.45  # s over the number of parameters: between a third and a half
@@ -158,7 +159,7 @@ _CHOICES = {
 }
 
 _POSITIVE = (
-    "hashes batch probes search_evaluations window rejections points max_points growth gaps candidates held_out "
+    "hashes chunk batch probes search_evaluations window rejections points max_points growth gaps candidates held_out "
     "look_every"
 ).split()
 _COUNTS = "redraws cuts depth sub_batch ramp wait retreats tries stall warm_up".split()
@@ -242,6 +243,7 @@ def compose(method: Method, sketch: tuple[int, int], columns: int, seed: int, re
     """The optimisers of stage 1 and of the later ones; `sketch` has the rows of each. `method` is that of one precision."""
     jacobian = Jacobian(
         residuals, _rows(method, sketch[0]), _columns(method.column_sketch, columns, residuals),
+        chunk=method.chunk,
         batch=method.batch, sub_batch=method.sub_batch,
     )  # fmt: skip
     early = Optimiser(
