@@ -193,6 +193,10 @@ def test_a_part_too_small_to_hold_points_out_gives_those_that_it_has():
     training = np.array([[1.0], [1.0 + 2.0**-23]])
     points = held_out(Interior(), tiny, 5, stream(0), training, np.float32)
     assert points.shape == (5, 1) and tiny.contains(points).all()
+    ends = sample(Boundary(), LINE, 4, stream(0))
+    np.testing.assert_array_equal(held_out(Boundary(), LINE, 4, stream(1), ends, np.float64), ends)
+    given_points = Points({"x": [0.25, 0.5]})
+    np.testing.assert_array_equal(held_out(given_points, LINE, 9, stream(0), ends, np.float64), [[0.25], [0.5]])
 
 
 def test_zero_has_one_sign():
