@@ -18,7 +18,7 @@ class StopReason(enum.Enum):
     )
     FLOOR = (
         "rounding_floor",
-        "the loss is down to what rounding makes of it in this precision",
+        "the loss has reached the rounding floor of this precision",
         True,
     )
     REJECTED = (
