@@ -1,6 +1,7 @@
 """Every test runs in x64 mode, repeats exactly, and opens no window. Tests may share compiled kernels."""
 
 import os
+import signal
 
 # Before NumPy is loaded. Matrices here are small, and OpenBLAS' threads spin while they wait for one another: on two busy
 # cores an SVD of 73 x 163 took 140 ms with two threads and 3 ms with one.
@@ -21,6 +22,9 @@ from dsgnar.problem import Problem
 from dsgnar.solving import method
 
 matplotlib.use("Agg")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background; tests of Ctrl-C need it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: the first example of a property compiles. Derandomised: a failure repeats on every machine.
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=25)

@@ -25,9 +25,7 @@ class RunState:
     history: tuple[Record, ...] = ()
     seconds: Seconds = field(default_factory=Seconds)
     # --- changes at the end of a time interval
-    times: tuple[
-        float, ...
-    ] = ()  # where intervals begin and end, up to the end of the one being solved; no time: empty
+    times: tuple[float, ...] = ()  # where intervals begin and end, the one being solved included; empty without time
     cuts: int = 0  # how often the interval being solved was cut
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
