@@ -14,6 +14,7 @@ import time
 import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import dsgnar as ds
 from dsgnar.problem.reference import interior_grid
@@ -479,6 +480,50 @@ def hours():
         return {"u": 20 + part + np.exp(-k * (1 + pi**2 / 50) * t) * np.cos(pi * x)}
 
     return p, ref(dict(x=(0, 1, 40), t=(0, T, 60)), ex)
+
+
+@add("fin")
+def fin():
+    # a cooling fin in millimetres and kelvin
+    m = np.sqrt(1e-3)
+    p = ds.Problem(
+        ds.Box(x=(0, 80)),
+        ("T",),
+        {
+            "balance": ds.interior(lambda T: T.xx - 1e-3 * (T - 293)),
+            "base": ds.boundary(lambda T: T - 450, faces=[("x", "lower")]),
+            "tip": ds.boundary(lambda T: T.x, faces=[("x", "upper")]),
+        },
+    )
+    return p, ref(dict(x=(0, 80, 200)), lambda x: {"T": 293 + 157 * np.cosh(m * (80 - x)) / np.cosh(m * 80)})
+
+
+@add("layer")
+def layer():
+    # convection against diffusion, a boundary layer of width 0.02
+    e = 0.02
+    p = ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u",),
+        {"pde": ds.interior(lambda u: -e * u.xx + u.x - 1), "ends": ds.boundary(lambda u: u)},
+    )
+    return p, ref(
+        dict(x=(0, 1, 400)), lambda x: {"u": x - (np.exp((x - 1) / e) - np.exp(-1 / e)) / (1 - np.exp(-1 / e))}
+    )
+
+
+@add("bratu")
+def bratu():
+    # u'' + lambda e^u = 0, the lower branch
+    theta = brentq(lambda v: v - np.sqrt(2.0) * np.cosh(v / 4), 0.1, 4.0, xtol=1e-15, rtol=1e-15)
+    p = ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u",),
+        {"pde": ds.interior(lambda u: u.xx + jnp.exp(u)), "ends": ds.boundary(lambda u: u)},
+    )
+    return p, ref(
+        dict(x=(0, 1, 200)), lambda x: {"u": -2 * np.log(np.cosh((x - 0.5) * theta / 2) / np.cosh(theta / 4))}
+    )
 
 
 def main() -> None:

@@ -183,7 +183,7 @@ def test_looking_at_errors_and_observers_count_as_neither(begun, monkeypatch):
 
     monkeypatch.setattr(Context, "error", error)
     monkeypatch.setattr(Context, "compile", lambda self, state, active: False)
-    assert run(context, context.start(), [Slow()]).outcome.seconds == {"solve": 0, "compile": 0}
+    assert run(context, context.start(), [Slow()]).outcome.seconds == {"solve": 0, "compile": 0, "estimate": 0}
 
 
 # --- observers --------------------------------------------------------------------------------------------------------

@@ -22,16 +22,18 @@ from dsgnar.cli.common import (
     usage,
     wrong_values,
 )
+from dsgnar.problem.reference import Reference
 from dsgnar.showing import figures
 from dsgnar.showing.progress import Progress
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.solving.loop import run
 from dsgnar.solving.observers import Observer
-from dsgnar.solving.settings import with_options
+from dsgnar.solving.settings import Settings, with_options
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.tolerance import reach
 from dsgnar.solving.verdict import Verdict
 from dsgnar.storing import runs
 from dsgnar.storing.directory import EVERY, RunDirectory, restored
@@ -73,6 +75,9 @@ def solve(
     method: Annotated[
         Literal["fast", "paper"] | None, typer.Option(help="fast (the default), or paper: the paper's algorithms.")
     ] = None,
+    tol: Annotated[
+        float | None, typer.Option(help="Relative l2 error to reach; precision, network and points grow until it is.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
     sketch: Annotated[int | None, typer.Option(help="Rows of the sketch.")] = None,
     points: Annotated[int | None, typer.Option(help="Interior points at the start.")] = None,
@@ -97,7 +102,7 @@ def solve(
     iteration; `dsgnar resume` continues it.
     """
     given = dict(
-        precision=precision, method=method, seed=seed, sketch=sketch, points=points,
+        precision=precision, method=method, tol=tol, seed=seed, sketch=sketch, points=points,
         max_iterations=max_iterations, max_seconds=max_seconds,
     )  # fmt: skip
     options: Any = {name: value for name, value in given.items() if value is not None}
@@ -111,11 +116,21 @@ def solve(
         every=checkpoint_every, force=force, warn=say,
     )  # fmt: skip
     observers = (kept,) if quiet else (kept, Progress(err, statement.title))
-    with explained(), wrong_values():
-        context = Context.of(statement.problem, statement.network, settings, statement.reference())
-    with explained(kept.path, "; --out chooses another directory"):
-        solution = _run(context, context.start(), observers)
-    _end(solution, context, kept, quiet)
+    reference, last = statement.reference(), None
+
+    def attempt(network: Any, settings: Settings) -> Solution:
+        nonlocal last
+        with explained(), wrong_values():
+            context = Context.of(statement.problem, network, settings, reference)
+        with explained(kept.path, "; --out chooses another directory"):
+            last = _run(context, context.start(), observers)
+        return last
+
+    with wrong_values():
+        solution = reach(statement.problem, statement.network, settings, attempt)
+    if solution is not last and kept.failure is None:
+        runs.write(kept.path, solution, statement)  # an earlier attempt was the best
+    _end(solution, reference, kept, quiet)
 
 
 def _run(context: Context, state: RunState, observers: Sequence[Observer]) -> Solution:
@@ -176,7 +191,7 @@ def resume(
         say(f"the run in {directory} has ended: {state.stop.sentence}{_more(state.stop, directory)}")
     with explained(directory):
         solution = _run(context, state, (kept,) if quiet else (kept, progress))
-    _end(solution, context, kept, quiet)
+    _end(solution, context.reference, kept, quiet)
 
 
 def _more(stop: StopReason, directory: Path) -> str:
@@ -185,12 +200,12 @@ def _more(stop: StopReason, directory: Path) -> str:
     return f"; continue with: dsgnar resume {directory}{option}" if option or stop is StopReason.INTERRUPTED else ""
 
 
-def _end(solution: Solution, context: Context, kept: RunDirectory, quiet: bool) -> None:
+def _end(solution: Solution, reference: Reference | None, kept: RunDirectory, quiet: bool) -> None:
     """Figure, summary and exit code."""
     outcome = solution.outcome
     assert outcome is not None
     files = ["result.json", "history.csv"]
-    if kept.failure is None and _draw(solution, context, kept):
+    if kept.failure is None and _draw(solution, reference, kept):
         files.append("figure.png")
     if not quiet:
         out.print(solution.summary(), markup=False)
@@ -201,15 +216,16 @@ def _end(solution: Solution, context: Context, kept: RunDirectory, quiet: bool) 
         say(f"free some space, then run: dsgnar resume {kept.path}")
         raise typer.Exit(FAILED)
     whole = outcome.verdict is Verdict.SOLVED and outcome.stop is not StopReason.INTERRUPTED
+    whole = whole and outcome.tolerance_met is not False
     raise typer.Exit(GOOD if whole else NOT_SOLVED)
 
 
-def _draw(solution: Solution, context: Context, kept: RunDirectory) -> bool:
+def _draw(solution: Solution, reference: Reference | None, kept: RunDirectory) -> bool:
     """Draw figure.png; whether that worked."""
     assert kept.statement is not None
     title = kept.statement.title
     try:
-        drawn(kept.path / "figure.png", lambda path: figures.save(solution, context.reference, path, title=title))
+        drawn(kept.path / "figure.png", lambda path: figures.save(solution, reference, path, title=title))
     except KeyboardInterrupt:
         say(f"interrupted while drawing; the result is safe in {kept.path}. Draw it later: dsgnar plot {kept.path}")
         return False

@@ -6,16 +6,20 @@ e is the embedded input. theta = {W_l, b_l} and {a_l}. In the code: `layers[l].a
 `layers[l].scale` holds a_l, `output` the last map.
 
 At the start a_l = 1, all biases are zero, hidden weights are orthogonal with gain 5/3 (which makes up for the
-contraction of tanh), output weights are LeCun-normal.
+contraction of tanh), output weights are LeCun-normal. So all units of the first layer bend at the origin. With
+`spread` sigma they bend all over the box: W_1 is normal with variance sigma^2/d_0, b_1 = -W_1 c with c uniform in
+[-1, 1]^d_0. Boundary layers and oscillations are then found sooner (docs/notes.md).
 """
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dsgnar.calculus.precision import x64
@@ -29,15 +33,19 @@ class MLP(Architecture):
 
     The default, six layers of 16, is the paper's for Burgers' equation in single precision. `modes` asks for
     that many Fourier features per spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`).
+    With `spread` the first layer starts with slopes of that size and with its units centred all over [-1, 1]^d.
     """
 
     widths: Sequence[int] = (16,) * 6
     modes: int | None = None
     spacing: Spacing | None = None
+    spread: float = 0.0
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "MLP"))
         check_modes(self.modes, self.spacing, "MLP")
+        if not (math.isfinite(self.spread) and self.spread >= 0):
+            raise ValueError(f"MLP: spread must be a number, 0 or more, not {self.spread!r}")
 
     @x64
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "TanhNetwork":
@@ -45,10 +53,14 @@ class MLP(Architecture):
         embedding = embed(inputs, self.modes, self.spacing)
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
-        layers = tuple(
-            TanhLayer(Affine.of(orthogonal(rng, n_in, n_out), dtype), to_array(1.0, dtype))
-            for n_in, n_out in itertools.pairwise(sizes)
-        )
+        layers = []
+        for index, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
+            weight, bias = orthogonal(rng, n_in, n_out), 0.0
+            if index == 0 and self.spread:
+                weight = rng.normal(size=(n_in, n_out)) * self.spread / math.sqrt(n_in)
+                bias = -np.sum(rng.uniform(-1.0, 1.0, (n_in, n_out)) * weight, axis=0)
+            layers.append(TanhLayer(Affine.of(weight, dtype, bias), to_array(1.0, dtype)))
+        layers = tuple(layers)
         return TanhNetwork(embedding, layers, Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype))
 
 

@@ -21,7 +21,7 @@ conditions; what is drawn is a tuple of small integer arrays, so every operator 
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import jax.numpy as jnp
@@ -70,6 +70,9 @@ class Buckets:
     With `depth`, each bucket holds about so many residuals, of the conditions in proportion to their points, and a random
     choice of the residuals is left out. A bucket of eight is as good a row as one of twenty: both are random combinations
     of equations, and the points are new in the next iteration anyway.
+
+    Conditions with few residuals (the ends of an interval, a value at a point) are not mixed with others: each residual
+    weighs as much as thousands of others, and their noise in the same bucket would hide it.
     """
 
     size: int
@@ -79,27 +82,54 @@ class Buckets:
         return self.size
 
     def draw(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple[Table, ...]:
-        return tuple(self._deal(rng, count, self._kept(count, sum(counts))) for count in counts)
+        alone = self._alone(counts)
+        shared, tables, start = self.size - sum(alone), [], self.size - sum(alone)
+        for count, own in zip(counts, alone, strict=True):
+            kept = self._kept(count, sum(counts), shared)
+            tables.append(self._own(start, count) if own else self._filled(self._deal(rng, count, kept, shared)))
+            start += own
+        return tuple(tables)
 
-    def _kept(self, count: int, total: int) -> int:
+    def _alone(self, counts: tuple[int, ...]) -> tuple[int, ...]:
+        """How many buckets each condition has for itself: one for each residual of the smallest ones, or none."""
+        own, left = [0] * len(counts), self.size // 4
+        for k in sorted(range(len(counts)), key=lambda k: counts[k]):
+            left -= counts[k]
+            if left < 0:
+                break
+            own[k] = counts[k]
+        return tuple(own)
+
+    def _own(self, start: int, count: int) -> Table:
+        """One residual to a bucket, from bucket `start` on."""
+        index, sign = np.zeros((self.size, 1), np.int32), np.zeros((self.size, 1), np.int8)
+        index[start : start + count, 0], sign[start : start + count] = np.arange(count), 1
+        return Table(index, sign, count, count)
+
+    def _filled(self, table: Table) -> Table:
+        """The same with empty buckets at the end, which others have for themselves; they repeat the last one's points."""
+        more = ((0, self.size - len(table.index)), (0, 0))
+        return replace(table, index=np.pad(table.index, more, "edge"), sign=np.pad(table.sign, more))
+
+    def _kept(self, count: int, total: int, size: int) -> int:
         """How many residuals of a condition are dealt out: all, or full buckets of them."""
         if self.depth is None:
             return count
-        return min(count, self.size * max(1, round(self.depth * count / total)))
+        return min(count, size * max(1, round(self.depth * count / total)))
 
-    def _deal(self, rng: np.random.Generator, count: int, kept: int) -> Table:
-        depth = -(-kept // self.size)
-        index = np.zeros(depth * self.size, np.int32)
-        sign = np.zeros(depth * self.size, np.int8)
+    def _deal(self, rng: np.random.Generator, count: int, kept: int, size: int) -> Table:
+        depth = -(-kept // size)
+        index = np.zeros(depth * size, np.int32)
+        sign = np.zeros(depth * size, np.int8)
         index[:kept] = rng.permutation(count)[:kept]
         sign[:kept] = 2 * rng.integers(0, 2, kept, np.int8) - 1
         if depth > 1:
             # An empty slot repeats a residual of its own bucket. Reverse mode multiplies its derivative by the sign 0,
             # which does not silence one that is not finite; so that stays in the bucket to which it belongs.
-            index[kept:] = index[kept - self.size : -self.size]
+            index[kept:] = index[kept - size : -size]
         # Conditions with fewer residuals than buckets fill random ones, not always the first.
-        turn = rng.permutation(self.size)
-        return Table(index.reshape(depth, self.size).T[turn], sign.reshape(depth, self.size).T[turn], count, kept)
+        turn = rng.permutation(size)
+        return Table(index.reshape(depth, size).T[turn], sign.reshape(depth, size).T[turn], count, kept)
 
 
 @dataclass(frozen=True)

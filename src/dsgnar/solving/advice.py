@@ -30,6 +30,7 @@ from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
+from dsgnar.solving.error import NONLINEAR
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
@@ -57,8 +58,9 @@ def summary(solution: Solution) -> str:
     if outcome.history:
         loss, least = (weighted(outcome, values) for values in (outcome.held_out, floor))
         lines.append(f"loss on held-out points {loss:.1e}; the floor of {precision} precision is {least:.1e}")
+    lines.append(_estimated(outcome))
     if outcome.relative_l2:
-        lines.append("relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
+        lines.append("true relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
     return "\n".join(lines + [f"advice: {sentence}" for sentence in advise(solution, floor)])
 
 
@@ -66,6 +68,22 @@ def _judged(outcome: Outcome) -> str:
     """Which condition holds worst, against the size of its own terms."""
     name, worst = max(outcome.relative_residuals.items(), key=lambda item: item[1])
     return f"{outcome.verdict.sentence}; the largest residual is {worst:.1e} of its terms ({name})"
+
+
+def _estimated(outcome: Outcome) -> str:
+    """The estimated error, or why there is none; and the tolerance."""
+    found, tol = outcome.estimate, outcome.settings.tol
+    if found is None:
+        text = "estimated relative l2 error: unknown, since the problem is not solved"
+    elif found.known:
+        text = "estimated relative l2 error: " + ", ".join(f"{n} {v:.1e}" for n, v in found.errors.items())
+    elif found.nonlinear > NONLINEAR:
+        text = "estimated relative l2 error: unknown (the equations are too nonlinear at this distance)"
+    else:
+        text = f"estimated relative l2 error: unknown (estimates differ by a factor of {found.spread:.0e})"
+    if tol == math.inf:
+        return text
+    return f"{text}; tolerance {tol:g} {'met' if outcome.tolerance_met else 'not met'}"
 
 
 def _table(solution: Solution, held_out: Mapping[str, float], floor: Mapping[str, float]) -> list[str]:
@@ -106,7 +124,7 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     outcome = solution.outcome
     assert outcome is not None
     out = _about_stopping(outcome)
-    if not outcome.history:
+    if not outcome.history or outcome.tolerance_met:
         return out
     settings = outcome.settings
     above = weighted(outcome, outcome.held_out) / max(weighted(outcome, floor), 1e-300)

@@ -15,12 +15,13 @@ from dsgnar.networks.parameters import neighbour
 from dsgnar.optimise.optimiser import Active, Optimiser, State
 from dsgnar.optimise.residuals import Residuals, weighted_loss
 from dsgnar.problem import Problem
+from dsgnar.problem import scales as sizing
 from dsgnar.problem.reference import Reference, check_reference
-from dsgnar.problem.scales import estimate
 from dsgnar.solving import intervals as marching
 from dsgnar.solving import judging
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
+from dsgnar.solving.error import estimate
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
@@ -30,7 +31,7 @@ from dsgnar.solving.solution import Solution
 from dsgnar.solving.stages import Plan, Schedule
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
-from dsgnar.solving.verdict import Judge, Verdict, judge
+from dsgnar.solving.verdict import Judge, Verdict, judge, with_error
 
 FLOOR_POINTS = 512  # of each condition, at which the floor of the precision is judged
 
@@ -63,11 +64,12 @@ class Context:
             check_reference(reference, problem)
         settings = Settings() if settings is None else settings
         if isinstance(settings, Settings):
+            settings = settings.for_problem(problem)
             intervals = possible(problem, settings.intervals)
-            scales = estimate(problem, settings.scales) if settings.chosen_method().scaled else None
+            scales = sizing.estimate(problem, settings.scales) if settings.chosen_method().scaled else None
         else:
             intervals, scales = settings.intervals, settings.scales
-        model, theta = Model.of(problem, network, settings.precision, settings.seed, intervals, scales)
+        model, theta = Model.of(problem, network, settings.precision or "single", settings.seed, intervals, scales)
         if isinstance(settings, Settings):
             settings = settings.resolve(model.residuals.parameters.count, scales, intervals)
         collocation = Collocation(model, settings)
@@ -107,7 +109,7 @@ class Context:
         """The first state of a time interval that begins where the last of `state.finished` ended."""
         plan = self.rules.start(state.iterate.iteration)
         iterate = _first(self.problem, self.settings, theta, plan)
-        times = (*state.times[: state.interval + 1], end)
+        times = (*state.times[: state.interval + 1], end) if state.times else ()
         return replace(state, iterate=iterate, plan=plan, evaluated=False, times=times, stop=None)
 
     # --- judging ------------------------------------------------------------------------------------------------------
@@ -179,16 +181,29 @@ class Context:
     def solution(self, state: RunState, stop: StopReason) -> Solution:
         """The solution as it stands, with what is known about it."""
         names, relative, size = self.problem.conditions, judging.relative(self, state), self.residuals.ansatz.size
+        verdict = Verdict.FAILED if marching.has_next(self, state) else judge(relative)
+        so_far = self.so_far(state)
+        estimated = None
+        if verdict is not Verdict.FAILED:
+            self.watch.lap()
+            estimated = estimate(so_far.model, so_far.thetas, self.judge)
+            if estimated.known:
+                verdict = with_error(verdict, max(estimated.errors.values()), self.settings.tol)
         outcome = Outcome(
             settings=self.settings,
             history=state.history,
             stop=stop,
-            seconds={"solve": state.seconds.solve, "compile": state.seconds.compile},
+            seconds={
+                "solve": state.seconds.solve,
+                "compile": state.seconds.compile,
+                "estimate": 0.0 if estimated is None else self.watch.lap(),
+            },
             held_out={name: size(name) * v for name, v in zip(names, judging.worst(self, state), strict=True)},
             points={name: len(p) for name, p in self.collocation.training(state).items()},
             relative_residuals=dict(zip(names, relative, strict=True)),
-            verdict=Verdict.FAILED if marching.has_next(self, state) else judge(relative),
-            relative_l2=None if self.reference is None else self.so_far(state).relative_l2(self.reference),
+            verdict=verdict,
+            relative_l2=None if self.reference is None else so_far.relative_l2(self.reference),
+            estimate=estimated,
         )
         return self.so_far(state, outcome)
 

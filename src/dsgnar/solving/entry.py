@@ -11,6 +11,7 @@ from dsgnar.solving.model import Network
 from dsgnar.solving.observers import Observer
 from dsgnar.solving.settings import Settings, unknown_option, with_options
 from dsgnar.solving.solution import Solution
+from dsgnar.solving.tolerance import reach
 
 
 def solve(
@@ -26,9 +27,10 @@ def solve(
 
     `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
     unknowns. All other options are fields of `Settings`, such as `precision`, `seed`, `method`, `sketch` and `points`, or of
-    `Method`. With a `reference` the error is followed along the way. `observers` see the run: `Progress()` shows it,
-    `RunDirectory("runs/mine")` keeps it on disk. Ctrl-C ends the run after the current iteration and is then raised again
-    as `Interrupted`, which carries the solution as it stood.
+    `Method`. With `tol` precision, network and points grow until the estimated relative l2 error of every unknown is below
+    it, or `max_seconds` are over. With a `reference` the error is followed along the way. `observers` see the run:
+    `Progress()` shows it, `RunDirectory("runs/mine")` keeps it on disk. Ctrl-C ends the run after the current iteration and
+    is then raised again as `Interrupted`, which carries the solution as it stood.
     """
     if not isinstance(problem, Problem):
         hint = f"; a problem of the suite is solved by `dsgnar solve {problem}`" if isinstance(problem, str) else ""
@@ -40,5 +42,9 @@ def solve(
     wrong = unknown_option(options)
     if wrong is not None:
         raise TypeError(f"solve() has no option {wrong}")
-    context = Context.of(problem, network, with_options(settings or Settings(), options), reference)
-    return run(context, context.start(), observers)
+
+    def attempt(network: Network | None, settings: Settings) -> Solution:
+        context = Context.of(problem, network, settings, reference)
+        return run(context, context.start(), observers)
+
+    return reach(problem, network, with_options(settings or Settings(), options), attempt)

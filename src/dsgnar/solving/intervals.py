@@ -6,6 +6,8 @@ interval that failed.
 
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
+
+A problem without time has nothing to cut. It is begun again from other parameters, and the best attempt counts.
 """
 
 import math
@@ -17,6 +19,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.solving import judging
 from dsgnar.solving.state import RunState
+from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import FAILED
 
 if TYPE_CHECKING:
@@ -27,7 +30,11 @@ LONGER = 1.5
 
 def automatic(context: "Context") -> bool:
     """Whether intervals are found on the way."""
-    return context.settings.intervals == "auto" and context.problem.domain.time is not None
+    return context.settings.intervals == "auto" and _timed(context)
+
+
+def _timed(context: "Context") -> bool:
+    return context.problem.domain.time is not None
 
 
 def has_next(context: "Context", state: RunState) -> bool:
@@ -73,18 +80,40 @@ def _next_end(context: "Context", state: RunState) -> float:
     return last if count == 1 else end + (last - end) / count
 
 
-def cut(context: "Context", state: RunState) -> RunState | None:
-    """The interval that is being solved begun again, and shorter; None if it is solved or was cut often enough."""
+def again(context: "Context", state: RunState) -> RunState | None:
+    """The interval that is being solved begun again, and shorter; None if it is solved or was begun often enough."""
     method, stop = context.settings.method, state.stop
-    if not automatic(context) or stop is None or not stop.hands_over or stop.is_limit or state.cuts >= method.cuts:
+    if context.settings.intervals != "auto" or stop is None or not stop.hands_over or stop.is_limit:
+        return None
+    if stop is StopReason.TOLERANCE:
+        return None
+    if state.cuts >= (method.cuts if _timed(context) else method.restarts):
         return None
     size = max(judging.here(context, state))
-    if size <= method.interval_goal:
-        return None
+    if size <= method.interval_goal or (stop is StopReason.FLOOR and size <= FAILED):
+        return None  # shorter intervals do not help against rounding
+    if not _timed(context):
+        kept = _better(state, size)
+        return replace(context.begin(kept, _again(context, state), math.inf), cuts=state.cuts + 1)
     begin, end = state.times[-2:]
     share = 0.5 if size <= FAILED else 0.25
     shorter = context.begin(state, _again(context, state), begin + share * (end - begin))
     return replace(shorter, cuts=state.cuts + 1)
+
+
+def _better(state: RunState, size: float) -> RunState:
+    """The state with the parameters of the better of two attempts put aside: those before, and this one."""
+    if size >= state.best_residual:
+        return state
+    return replace(state, best=state.iterate.theta, best_residual=size, best_stop=state.stop)
+
+
+def settled(context: "Context", state: RunState) -> RunState:
+    """The state with the parameters of the best attempt."""
+    if state.best is None or max(judging.here(context, state)) <= state.best_residual:
+        return state
+    theta = state.best.astype(state.iterate.theta.dtype)
+    return replace(state, iterate=replace(state.iterate, theta=theta, mean_squares=None))
 
 
 def _again(context: "Context", state: RunState) -> np.ndarray:

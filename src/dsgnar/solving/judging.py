@@ -1,15 +1,20 @@
 """How well a state satisfies its problem, on points that took no part in training. The worst time interval counts."""
 
+import math
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar.solving.error import estimate
 from dsgnar.solving.state import RunState
-from dsgnar.solving.verdict import SAMPLE
+from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import FAILED, SAMPLE
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
+
+MARGIN = 0.5  # of a tolerance that an estimate must stay below
 
 
 def worst(context: "Context", state: RunState) -> tuple[float, ...]:
@@ -28,3 +33,19 @@ def relative(context: "Context", state: RunState) -> tuple[float, ...]:
     """The same, of the worst interval so far."""
     now = here(context, state)
     return now if state.relative is None else tuple(map(max, now, state.relative))
+
+
+def good_enough(context: "Context", state: RunState) -> StopReason | None:
+    """A reason to stop, where a tolerance is met; looked at now and then, since an estimate costs as much as an iteration.
+
+    Not in a march: the error at the end of one interval says little about that of the whole.
+    """
+    tol, look = context.settings.tol, state.iterate.iteration % context.settings.method.look_every == 0
+    if tol == math.inf or not look or state.plan.stage == 1 or state.interval:
+        return None
+    if state.times and state.times[-1] < context.march.times[-1]:
+        return None
+    if max(here(context, state)) > FAILED:
+        return None
+    found = estimate(context.so_far(state).model, state.iterate.theta[None], context.judge)
+    return StopReason.TOLERANCE if found.known and max(found.errors.values()) <= MARGIN * tol else None

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from dsgnar.calculus.precision import DTYPES, x64
 from dsgnar.optimise.optimiser import Active, State, Step
 from dsgnar.optimise.residuals import weighted_loss
-from dsgnar.solving import intervals
+from dsgnar.solving import intervals, judging
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
@@ -60,7 +60,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
         after,
         evaluated=after.points_key == state.points_key,
         history=(*state.history, record),
-        stop=stop or context.limit(after),
+        stop=stop or context.limit(after) or judging.good_enough(context, after),
     )
     return after, record
 
@@ -127,7 +127,7 @@ def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -
             observer.started(View(context, state, interruption))
         with interruption:
             state, stop = _iterate(context, state, observers, interruption)
-            solution = context.solution(state, stop)
+            solution = context.solution(intervals.settled(context, state), stop)
     except BaseException:
         tell(None)
         raise
@@ -159,9 +159,9 @@ def _iterate(
                     state = replace(state, stop=StopReason.INTERRUPTED)
                 context.watch.lap()
             stop = state.stop
-            shorter = intervals.cut(context, state)
-            if shorter is not None:
-                state = shorter
+            another = intervals.again(context, state)
+            if another is not None:
+                state = another
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
             elif stop is not None:

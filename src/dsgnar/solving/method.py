@@ -99,6 +99,8 @@ class Method:
     window: Any = By(15, 30)  # W: iterations over which lambda must rise
     slope: float = 1e-4  # of a line through log lambda, at least
     correlation: float = 0.1
+    undamped: int = 3  # so many iterations in a row with lambda at rounding end stage 1 at once; 0: never
+    no_damping: Any = By(1e-14, 1e-28)  # lambda that is no more than rounding
     exact_stage: bool = True  # stage 3: the gradient of all points, where stage 2 finds no further decrease
     retreats: int = 2  # how often stage 1 is taken up again after a switch that came too early
     gain: float = (
@@ -129,6 +131,7 @@ class Method:
     # --- time marching (section 4.4)
     interval_goal: Any = By(1e-4, 1e-6)  # residuals over their terms with which an automatic interval is solved
     cuts: int = 10  # of one automatic interval, at most
+    restarts: int = 2  # of a problem without time whose residuals are not below `interval_goal`
     perturbation: float = 0.01  # of the parameters handed over, times a fresh initialisation; the authors' value
 
     def __post_init__(self):
@@ -162,11 +165,11 @@ _POSITIVE = (
     "hashes chunk batch probes search_evaluations window rejections points max_points growth gaps candidates held_out "
     "look_every"
 ).split()
-_COUNTS = "redraws cuts depth sub_batch ramp wait retreats tries stall warm_up".split()
+_COUNTS = "undamped redraws cuts restarts depth sub_batch ramp wait retreats tries stall warm_up".split()
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
-    "sketch_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider at_floor "
-    "single_above gap wide_gap interval_goal"
+    "sketch_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
+    "at_floor no_damping single_above gap wide_gap interval_goal"
 ).split()
 _SHARES = "shrink ramp_from".split()
 _SIGNED = "exponent slope correlation perturbation".split()
@@ -220,6 +223,7 @@ PAPER = Method(
     minimum_radius=By(1e-3, 1e-7),
     targets=By((0.1, 0.5), (0.075, 0.5)),
     ramp=0,
+    undamped=0,
     wait=80,
     window=30,
     exact_stage=False,

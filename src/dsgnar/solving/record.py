@@ -1,8 +1,10 @@
 """A run's account of itself: a row for each iteration, and what was reached in the end."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dsgnar.solving.error import Estimate
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict
@@ -59,6 +61,20 @@ class Outcome:
     relative_residuals: dict[str, float]  # the same over the size of the condition's own terms
     verdict: Verdict
     relative_l2: dict[str, float] | None
+    estimate: Estimate | None = None  # of the error; None where equations do not hold or time is not reached
+
+    @property
+    def error_estimate(self) -> dict[str, float] | None:
+        """The estimated relative l2 error of every unknown; None where it is not known."""
+        return self.estimate.errors if self.estimate is not None and self.estimate.known else None
+
+    @property
+    def tolerance_met(self) -> bool | None:
+        """Whether the estimated error is below the tolerance; None where none was asked for."""
+        if self.settings.tol == math.inf:
+            return None
+        errors = self.error_estimate
+        return errors is not None and self.verdict is not Verdict.FAILED and max(errors.values()) <= self.settings.tol
 
     @property
     def sizes(self) -> tuple[float, ...]:

@@ -12,16 +12,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dsgnar.calculus.precision import Precision, dtype_of
+from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.march import Intervals
 from dsgnar.solving.method import METHODS, Method, check_constant
+
+POINTS_1D = 2048  # interior points of a problem in one variable
 
 
 @dataclass(frozen=True)
 class Settings:
     """How a problem is solved. Every field of the method can be set too: `solve(problem, hashes=1)`."""
 
-    precision: Precision = "single"
+    precision: Precision | None = None  # None: double for functions of one variable, else single
     method: str | Method = "fast"  # "fast", "paper", or a `Method`
     seed: int = 0
     sketch: int | None = None  # s; None: the method's share of the number of parameters
@@ -29,6 +32,7 @@ class Settings:
     late_sketch: int | None = None  # rows from stage 2 on; None: the same. Beyond the paper
     intervals: Intervals = "auto"  # of time: found on the way, how many, or the times between them (section 4.4)
     scales: Mapping[str, float] | None = None  # sizes of unknowns; those left out are estimated
+    tol: float | None = None  # the relative l2 error that is to be reached
     max_iterations: int = 2000  # of each time interval
     max_seconds: float | None = None
     # Constants of the method that are changed most often. None: as the method has them.
@@ -45,7 +49,8 @@ class Settings:
     single_above: float | None = None
 
     def __post_init__(self):
-        dtype_of(self.precision)
+        if self.precision is not None:
+            dtype_of(self.precision)
         _check(
             isinstance(self.method, Method) or self.method in METHODS,
             f"method must be {' or '.join(map(repr, METHODS))}, or a dsgnar.Method, not {self.method!r}",
@@ -56,6 +61,8 @@ class Settings:
             _check(value is None or (_whole(value) and value > 0), f"{name} must be a positive integer: {value!r}")
         seconds = self.max_seconds
         _check(seconds is None or _positive(seconds), f"max_seconds must be positive, not {seconds!r}")
+        tol = self.tol
+        _check(tol is None or (_positive(tol) and tol < 1), f"tol must be a number between 0 and 1, not {tol!r}")
         object.__setattr__(self, "intervals", _intervals(self.intervals))
         for name, size in (self.scales or {}).items():
             _check(_positive(size) and size < math.inf, f"scales: the size of {name!r} must be positive, not {size!r}")
@@ -70,7 +77,18 @@ class Settings:
         """The method of the precision, with the changes that were asked for."""
         base = self.method if isinstance(self.method, Method) else METHODS[self.method]
         changed = {name: getattr(self, name) for name in CHANGES if getattr(self, name) is not None}
-        return replace(base.at(self.precision), **changed)
+        return replace(base.at(self.precision or "single"), **changed)
+
+    def for_problem(self, problem: Problem) -> "Settings":
+        """With precision and points that suit a problem.
+
+        In one variable double is nearly free, errors grow along time, and few points are as good as many.
+        """
+        if problem.domain.dimension > 1:
+            return replace(self, precision=self.precision or "single")
+        points = self.points or min(self.chosen_method().points, POINTS_1D)
+        most = self.max_points or max(points, min(self.chosen_method().max_points, 4 * POINTS_1D))
+        return replace(self, precision=self.precision or "double", points=points, max_points=most)
 
     def resolve(self, parameters: int, scales: Scales | None = None, intervals: Intervals | None = None) -> "Resolved":
         """What is in force for a network with so many parameters, and a problem with these scales and intervals."""
@@ -86,7 +104,10 @@ class Settings:
         seconds = math.inf if self.max_seconds is None else float(self.max_seconds)
         cut = self.intervals if intervals is None else intervals
         sizes = sketch, columns, late
-        return Resolved(self.precision, method, self.seed, *sizes, cut, scales, self.max_iterations, seconds)
+        return Resolved(
+            self.precision or "single", method, self.seed, *sizes, cut, scales, self.max_iterations, seconds,
+            self.tol or math.inf,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -103,9 +124,10 @@ class Resolved:
     scales: Scales | None  # None: the network works in the problem's own units
     max_iterations: int
     max_seconds: float  # infinity: no limit
+    tol: float = math.inf  # infinity: none was asked for
 
 
-LIMITS = ("max_iterations", "max_seconds")  # settings that say when to stop, and change nothing else
+LIMITS = ("max_iterations", "max_seconds", "tol")  # settings that say when to stop, and change nothing else
 NAMES = tuple(f.name for f in dataclasses.fields(Settings))
 CONSTANTS = tuple(f.name for f in dataclasses.fields(Method) if f.name != "name")
 CHANGES = tuple(name for name in NAMES if name in CONSTANTS)  # constants of the method that are settings too

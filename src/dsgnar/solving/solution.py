@@ -1,15 +1,18 @@
 """What comes out of a run: a function of the coordinates, and the run's own account."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.abilities import ability
+from dsgnar.solving.correction import Correction
+from dsgnar.solving.error import estimate
 from dsgnar.solving.function import Function
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import Judge
 
 
 class Exports:
@@ -92,6 +95,19 @@ class Solution(Function, Exports):
         return None if self.outcome is None else self.outcome.verdict.code
 
     @property
+    def error_estimate(self) -> dict[str, float] | None:
+        """The estimated relative l2 error of every unknown (`error.py`); None where it is not known."""
+        return None if self.outcome is None else self.outcome.error_estimate
+
+    def corrected(self) -> "Corrected":
+        """The solution plus its estimated error: often the better answer."""
+        found = None if self.outcome is None else self.outcome.estimate
+        if found is None or found.correction is None:
+            found = estimate(self.model, self.thetas, Judge(self.residuals))
+        assert found.correction is not None
+        return Corrected(self, found.correction)
+
+    @property
     def history(self) -> tuple[Record, ...]:
         """A record of each iteration."""
         return () if self.outcome is None else self.outcome.history
@@ -115,3 +131,28 @@ class Solution(Function, Exports):
             "a solution holds your equations, which are functions and cannot be pickled: "
             "write it with solution.save(directory) and read it with dsgnar.load(directory, problem)"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    """A solution with its estimated error added, as a function of named coordinates."""
+
+    solution: Solution
+    correction: Correction
+
+    def __call__(self, *, extrapolate: bool = False, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
+        """Values at coordinates given by axis name, as those of a solution."""
+        points, shape = self.solution._points(coordinates, extrapolate)
+        values = self.at(points)
+        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.solution.unknowns)}
+        return out[self.solution.unknowns[0]] if len(out) == 1 else out
+
+    def at(self, points: np.ndarray) -> np.ndarray:
+        """Values at points (n, d), in float64."""
+        wide = replace(self.solution, thetas=self.solution.thetas.astype(np.float64))
+        return wide.at(points) + self.correction.at(points)
+
+    def relative_l2(self, reference: Reference) -> dict[str, float]:
+        """The relative l2 error of every unknown against a reference."""
+        values = self.at(reference.points)
+        return reference.errors({name: values[:, k] for k, name in enumerate(self.solution.unknowns)})

@@ -2,15 +2,16 @@
 
 Stage 1 seeks a region where little regularisation is needed: with a small target ratio lambda falls over many orders of
 magnitude. Once log lambda rises again over a window (a line fitted to it has a positive slope and correlation), stage 2
-raises the target and descends. Five rules go beyond the paper:
+raises the target and descends. Six rules go beyond the paper:
 
   target    In stage 2 the target goes on rising, from the paper's 0.5 to 0.8. A step with the ratio 0.5 halves the loss; one
             with 0.9 may take away nine tenths of it. But at once it would be too much: the wave equation then left the
             region of small lambda that stage 1 had found.
+  undamped  Stage 1 also ends where lambda is down to rounding: there is nothing left to seek.
   stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
             gradient is small, its sketch points anywhere, and the radius collapses. Stage 3 takes the gradient of all
             points and sketches curvature only.
-  retreat   A switch that came too early shows: the radius collapses for good although the loss has fallen little since.
+  retreat   A switch that came too early shows: nothing is gained any more although the loss has fallen little since.
             Stage 1 is then taken up again from where it was.
   precision A double-precision run stays in single until lambda is so small that single no longer resolves the model.
   points    Points are drawn anew in every iteration, so the network cannot fit the points instead of the equation, and few
@@ -126,7 +127,7 @@ class Schedule:
         stop = self._stop(plan, state, step)
         if stop is not None:
             return self._instead_of_stopping(plan, state, stop, at_floor)
-        if plan.stage == 1 and self._switch(plan.lams):
+        if plan.stage == 1 and (self._switch(plan.lams) or self._undamped(plan)):
             plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
         if plan.precision != self.precision and self._needs_double(plan, state, step):
             plan = replace(plan, precision=self.precision)
@@ -137,6 +138,11 @@ class Schedule:
     @property
     def _switch(self) -> Rising:
         return Rising(self.method.wait, self.method.window, self.method.slope, self.method.correlation)
+
+    def _undamped(self, plan: Plan) -> bool:
+        """Whether stage 1 has nothing left to seek: steps need no regularisation at all."""
+        count, last = self.method.undamped, plan.lams[-self.method.undamped :]
+        return 0 < count == len(last) and all(lam <= self.method.no_damping for lam in last)
 
     def _too_few(self, plan: Plan) -> bool:
         """Whether the gap between new points and those just trained on has opened, a little for long or wide at once."""
@@ -154,7 +160,7 @@ class Schedule:
         if plan.stage == 2:
             return Next(replace(plan, stage=3, losses=(), lams=()), wide, None)
         collapsed = stop is not StopReason.STALLED
-        if collapsed and plan.retreats < self.method.retreats and self._came_too_early(plan):
+        if plan.retreats < self.method.retreats and self._came_too_early(plan):
             again = replace(plan, stage=1, lams=(), losses=(), retreats=plan.retreats + 1)
             return Next(again, replace(state, radius=plan.radius_at_switch, failures=0), None)
         if self._can_grow(plan):

@@ -3,6 +3,7 @@
 A checkpoint is this value, field by field (`storing/checkpoints.py`). Two runs with equal states go on equally, bit for bit.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -26,7 +27,10 @@ class RunState:
     seconds: Seconds = field(default_factory=Seconds)
     # --- changes at the end of a time interval
     times: tuple[float, ...] = ()  # where intervals begin and end, the one being solved included; empty without time
-    cuts: int = 0  # how often the interval being solved was cut
+    cuts: int = 0  # how often the interval being solved was cut, or a problem without time begun again
+    best: np.ndarray | None = None  # parameters of the best attempt before this one, at a problem without time
+    best_residual: float = math.inf  # its largest residual over the size of its terms
+    best_stop: StopReason | None = None  # and why it ended
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
     relative: tuple[float, ...] | None = None  # their largest residuals over the size of their terms, by condition
@@ -35,7 +39,7 @@ class RunState:
     stop: StopReason | None = None  # why there is no next iteration in this time interval
 
     def __post_init__(self):
-        for array in (self.iterate.theta, self.iterate.weights, self.iterate.mean_squares, *self.finished):
+        for array in (self.best, self.iterate.theta, self.iterate.weights, self.iterate.mean_squares, *self.finished):
             if array is not None:
                 array.setflags(write=False)  # who looks at a run cannot change it
 

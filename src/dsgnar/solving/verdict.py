@@ -18,7 +18,7 @@ has a larger one.
 """
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import jax
@@ -30,7 +30,9 @@ from dsgnar.problem.fields import evaluate
 from dsgnar.problem.scales import of_derivatives
 
 SOLVED, FAILED = 1e-4, 1e-2
+WRONG = 1e-2  # an estimated error above which nothing is called solved
 SAMPLE = 256  # points of each condition
+BATCH = 512  # points at a time
 
 
 class Verdict(enum.Enum):
@@ -57,30 +59,66 @@ def judge(relative: Iterable[float]) -> Verdict:
     return Verdict.SOLVED if worst <= SOLVED else Verdict.PARTLY
 
 
+def with_error(verdict: Verdict, error: float, tol: float) -> Verdict:
+    """The verdict in the light of an estimated error: small residuals do not make a wrong answer right.
+
+    A tolerance that is met makes an answer right, whatever its residuals are.
+    """
+    if error <= min(tol, WRONG) < WRONG:
+        return Verdict.SOLVED
+    return Verdict.PARTLY if verdict is Verdict.SOLVED and error > WRONG else verdict
+
+
 class Judge:
     """Residuals over the size of their terms, for the problem and network of a run."""
 
     def __init__(self, residuals: Residuals):
         self.residuals, problem = residuals, residuals.problem
-        asked: dict[str, set] = {name: set() for name in problem.unknowns}
+        asked: dict[str, set] = {name: {(0,) * problem.domain.dimension} for name in problem.unknowns}
         for requests in problem.requests.values():
             for name, keys in requests.items():
                 asked[name] |= keys
         self.requests = {name: frozenset(keys) for name, keys in asked.items()}
         self.keys = [(name, key) for name, keys in self.requests.items() for key in sorted(keys, key=str)]
-        self._typical = jax.jit(jax.vmap(self._derivatives, (None, 0)))
-        self._kernels = {name: jax.jit(jax.vmap(partial(self._one, name), (None, 0))) for name in problem.conditions}
+        self._network = jax.jit(jax.vmap(self._derivatives, (None, 0)))
+        self._values = {name: jax.jit(jax.vmap(partial(self._value, name))) for name in problem.conditions}
+        self._slopes = {name: jax.jit(jax.vmap(jax.grad(partial(self._value, name)))) for name in problem.conditions}
 
     def __call__(self, theta: np.ndarray, points: PointSets, inside: np.ndarray) -> tuple[float, ...]:
         """q_m of every condition at points as residuals want them; `inside` are points all over the domain."""
-        at = jnp.asarray(theta)
-        typical = _rms(self._typical(at, jnp.asarray(inside, theta.dtype)))
-        out = []
+        typical, out = self.typical(theta, inside), []
         for name, x in points.items():
-            value, nothing, slopes = self._kernels[name](at, jnp.asarray(x[:SAMPLE], theta.dtype))
+            value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE])
             size = _rms(nothing) + float(_rms(slopes) @ typical)
             out.append(float(_rms(value) / size) if size > 0 else float(_rms(value) > 0))
         return tuple(out)
+
+    def typical(self, theta: np.ndarray, inside: np.ndarray) -> np.ndarray:
+        """V_i, in the order of `keys`."""
+        return _rms(self.derivatives(theta, inside))
+
+    def derivatives(self, theta: np.ndarray, points: np.ndarray) -> np.ndarray:
+        """v at points.
+
+        In float64: parameters found in single precision are judged without the rounding of single.
+        """
+        wide = jnp.asarray(theta, jnp.float64)
+        return _in_batches(partial(self._network, wide), points)
+
+    def linearised(self, name: str, theta: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """F_m, F_m(0) and dF_m/dv_i at points."""
+        values = self.derivatives(theta, points)
+        value, nothing = (self.at(name, points, v) for v in (values, np.zeros_like(values)))
+        x = points[:, : self.residuals.problem.domain.dimension]
+        slopes = _in_batches(self._slopes[name], values, x)
+        target = self.residuals.ansatz.target(jnp.asarray(points.T))
+        if target is not None:
+            value = value - self.residuals.ansatz.size(name) * np.asarray(target)
+        return value, nothing, slopes
+
+    def at(self, name: str, points: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """F_m at points where the derivatives have the given values."""
+        return _in_batches(self._values[name], values, points[:, : self.residuals.problem.domain.dimension])
 
     def _derivatives(self, theta: jax.Array, x: jax.Array) -> jax.Array:
         residuals, problem = self.residuals, self.residuals.problem
@@ -89,13 +127,16 @@ class Judge:
         fields = evaluate(network, point, problem.unknowns, self.requests, problem.domain, residuals.mode)
         return jnp.stack([jnp.asarray(fields[name]._lookup(key)) for name, key in self.keys])
 
-    def _one(self, name: str, theta: jax.Array, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        residuals, problem = self.residuals, self.residuals.problem
-        value = residuals.ansatz.size(name) * residuals.at_point(name, theta, x).astype(jnp.float64)
-        values = self._derivatives(theta, x).astype(jnp.float64)
-        point = residuals.ansatz.coordinates(x).astype(jnp.float64)
-        residual = partial(of_derivatives, problem, name, self.keys, point)
-        return value, residual(jnp.zeros_like(values)), jax.grad(residual)(values)
+    def _value(self, name: str, values: jax.Array, x: jax.Array) -> jax.Array:
+        return of_derivatives(self.residuals.problem, name, self.keys, x, values)
+
+
+def _in_batches(kernel: Callable, *arrays: np.ndarray) -> np.ndarray:
+    """A kernel over rows in batches of one size, so that it is compiled once; in float64."""
+    count = len(arrays[0])
+    padded = [np.concatenate([a, np.repeat(a[-1:], -count % BATCH, axis=0)]).astype(np.float64) for a in arrays]
+    done = [kernel(*(jnp.asarray(a[k : k + BATCH]) for a in padded)) for k in range(0, count, BATCH)]
+    return np.concatenate([np.asarray(part) for part in done])[:count]
 
 
 def _rms(values) -> np.ndarray:

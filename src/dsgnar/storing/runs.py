@@ -7,7 +7,9 @@ a run executes the copy of the file in the directory.
 import dataclasses
 import io
 import json
+import math
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
+from dsgnar.solving.error import Estimate
 from dsgnar.solving.march import March
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome
@@ -133,6 +136,9 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "converged": outcome.stop.converged,
         "verdict": outcome.verdict.code,
         "relative_residuals": outcome.relative_residuals,
+        "error_estimate": outcome.error_estimate,
+        "error_checks": _checks(outcome),
+        "tol": None if outcome.settings.tol == math.inf else outcome.settings.tol,
         "seconds": {name: round(value, 3) for name, value in outcome.seconds.items()},
         "parameters": solution.parameters,
         "sketch": outcome.settings.sketch,
@@ -142,6 +148,20 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
+
+
+def _checks(outcome: Outcome) -> dict[str, Any] | None:
+    """What the estimate of the error rests on. JSON has no infinity: the largest number stands for it."""
+    if outcome.estimate is None:
+        return None
+    checks = {f.name: getattr(outcome.estimate, f.name) for f in dataclasses.fields(Estimate) if f.name != "correction"}
+    finite = {name: min(v, sys.float_info.max) if isinstance(v, float) else v for name, v in checks.items()}
+    return {"known": outcome.estimate.known, **finite}
+
+
+def _estimate(checks: dict[str, Any] | None) -> Estimate | None:
+    """And back."""
+    return None if checks is None else Estimate(**{name: v for name, v in checks.items() if name != "known"})
 
 
 def _outcome(solution: Solution) -> Outcome:
@@ -192,6 +212,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             relative_residuals=reached["relative_residuals"],
             verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
+            estimate=_estimate(reached.get("error_checks")),
         )
     return Solution(model, thetas, outcome)
 

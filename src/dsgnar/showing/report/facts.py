@@ -44,6 +44,8 @@ def facts(run: Recorded) -> dict[str, str]:
     out = {
         "verdict": verdict(run),
         "stop reason": reason(run),
+        "estimated error": errors(result.get("error_estimate")),
+        "tolerance": number(result.get("tol")),
         "relative l2 error": errors(result.get("relative_l2")),
         "error in the paper": number(paper_error(run)),
         "held-out residual": errors(result.get("held_out")),

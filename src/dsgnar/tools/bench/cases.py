@@ -31,7 +31,7 @@ class Case:
 
     @property
     def precision(self) -> str:
-        return self.statement.settings.precision
+        return self.statement.settings.precision or "single"
 
     def context(self, method: str, reference: Reference | None = None, **changes: Any) -> Context:
         """A run of this case, ready to start."""

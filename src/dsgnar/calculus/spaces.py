@@ -1,0 +1,104 @@
+"""Linear spaces of functions on the box [-1, 1]^d, with exact derivatives.
+
+    Polynomials   products of Chebyshev polynomials, of sines and cosines along periodic axes, by total degree
+    Waves         sines of random frequencies and phases; along periodic axes frequencies are multiples of pi
+
+Functions are ordered from smooth to rough, so the first half of a space is a space too.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.polynomial import chebyshev
+
+from dsgnar.calculus.jets import MultiIndex
+
+Points = Float[np.ndarray, "n d"]
+
+
+class Space(Protocol):
+    """Functions phi_1, .., phi_K."""
+
+    @property
+    def size(self) -> int: ...
+
+    def derivative(self, xi: Points, order: MultiIndex) -> Float[np.ndarray, "n size"]:
+        """A derivative of every function at points."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Polynomials:
+    """Products of functions of one variable; `degrees[k, i]` is the degree of function k along axis i."""
+
+    degrees: Int[np.ndarray, "size d"]
+    periodic: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, size: int, periodic: tuple[bool, ...]) -> "Polynomials":
+        """The first `size` products, by total degree."""
+        dimension, top = len(periodic), 0
+        while math.comb(top + dimension, dimension) < size:
+            top += 1
+        cuts = itertools.combinations(range(top + dimension), dimension)  # stars and bars
+        every = [tuple(np.diff((-1, *cut)) - 1) for cut in cuts]
+        chosen = sorted(every, key=lambda a: (sum(a), max(a), a))[:size]
+        return cls(np.array(chosen), periodic)
+
+    @property
+    def size(self) -> int:
+        return len(self.degrees)
+
+    def derivative(self, xi: Points, order: MultiIndex) -> Float[np.ndarray, "n size"]:
+        out = np.ones((len(xi), self.size))
+        for i, wraps in enumerate(self.periodic):
+            degree = int(self.degrees[:, i].max())
+            values = _harmonics(xi[:, i], degree, order[i]) if wraps else _chebyshev(xi[:, i], degree, order[i])
+            out *= values[:, self.degrees[:, i]]
+        return out
+
+
+def _chebyshev(xi: Float[np.ndarray, " n"], degree: int, order: int) -> Float[np.ndarray, "n functions"]:
+    """A derivative of T_0, .., T_degree."""
+    if order > degree:
+        return np.zeros((len(xi), degree + 1))
+    coefficients = chebyshev.chebder(np.eye(degree + 1), order)
+    return chebyshev.chebvander(xi, degree - order) @ coefficients
+
+
+def _harmonics(xi: Float[np.ndarray, " n"], degree: int, order: int) -> Float[np.ndarray, "n functions"]:
+    """A derivative of 1, cos(pi xi), sin(pi xi), cos(2 pi xi), .."""
+    number = np.arange(degree + 1)
+    frequency = np.pi * ((number + 1) // 2)
+    phase = np.pi / 2 * (number % 2 + (number == 0) + order)  # cos is a sine that starts a quarter later
+    return frequency**order * np.sin(xi[:, None] * frequency + phase)
+
+
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """sin(frequency . xi + phase)."""
+
+    frequencies: Float[np.ndarray, "size d"]
+    phases: Float[np.ndarray, " size"]
+
+    @classmethod
+    def of(cls, size: int, periodic: tuple[bool, ...], rng: np.random.Generator) -> "Waves":
+        """Random waves, up to as many of them to an axis as so many functions can resolve."""
+        dimension = len(periodic)
+        most = max(np.pi, np.pi / 2 * 0.7 * size ** (1 / dimension))
+        frequencies = rng.uniform(-most, most, (size, dimension))
+        frequencies = np.where(periodic, np.pi * np.round(frequencies / np.pi), frequencies)
+        frequencies = frequencies[np.argsort(np.linalg.norm(frequencies, axis=1))]
+        return cls(frequencies, rng.uniform(0, 2 * np.pi, size))
+
+    @property
+    def size(self) -> int:
+        return len(self.phases)
+
+    def derivative(self, xi: Points, order: MultiIndex) -> Float[np.ndarray, "n size"]:
+        factor = np.prod(self.frequencies ** np.array(order), axis=1)
+        return factor * np.sin(xi @ self.frequencies.T + self.phases + np.pi / 2 * sum(order))

@@ -1,0 +1,94 @@
+"""Solving to a tolerance: cheap first, then more, until the estimated error is small enough.
+
+    level   precision                               network and points
+    0       single where the tolerance allows it    as they are by default, or as given
+    1       double                                  the same
+    2       double                                  half as wide again, twice the points
+    3       double                                  twice as wide, four times the points
+
+Levels that differ in nothing from the one before are left out, and so are those of a network of the person's own beyond
+what settings change. Precision and points that were given stay. Time counts over all levels (`max_seconds`).
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from dsgnar.networks import Architecture
+from dsgnar.problem import Problem
+from dsgnar.solving.model import Network, default_network
+from dsgnar.solving.settings import Settings
+from dsgnar.solving.solution import Solution
+
+FLOOR = 1e-7  # below the errors of single precision
+SINGLE = 5e-7  # tolerances down to here are tried in single precision first; it ends between 1e-7 and 1e-5
+REACHED = {"single": 3e-5, "double": 1e-10}  # residuals over their terms that a healthy interval reaches
+LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
+
+
+def levels(problem: Problem, network: Network | None, settings: Settings) -> Iterator[tuple[Network | None, Settings]]:
+    """What to try, one after the other."""
+    if settings.tol is None:
+        yield network, settings
+        return
+    if settings.precision == "single" and settings.tol < FLOOR:
+        raise ValueError(
+            f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
+        )
+    base = _strict(settings, settings.tol, problem)
+    if settings.precision is None:
+        if base.precision == "single" and settings.tol >= SINGLE:
+            yield network, base
+        base = _strict(replace(settings, precision="double"), settings.tol, problem)
+    first = default_network(problem) if network is None else network
+    for width, points in LEVELS:
+        wider = _wider(first, width)
+        if width > 1 and wider is None:
+            return
+        count = settings.points or points * base.chosen_method().points
+        yield wider or first, base if points == 1 else replace(base, points=count)
+
+
+def _strict(settings: Settings, tol: float, problem: Problem) -> Settings:
+    """Settings for a problem under which a time interval whose residuals exceed the tolerance is cut."""
+    chosen = settings.for_problem(problem)
+    method = chosen.chosen_method()
+    goal = min(method.interval_goal, max(tol, REACHED[chosen.precision or "single"]))
+    return replace(chosen, method=replace(method, interval_goal=goal))
+
+
+def _wider(network: Network, factor: float) -> Network | None:
+    """The same architecture with wider layers; None if it has none."""
+    widths = getattr(network, "widths", None)
+    if not isinstance(network, Architecture) or widths is None:
+        return None
+    return dataclasses.replace(network, widths=tuple(round(factor * w) for w in widths))  # type: ignore[arg-type]
+
+
+def reach(
+    problem: Problem,
+    network: Network | None,
+    settings: Settings,
+    attempt: Callable[[Network | None, Settings], Solution],
+) -> Solution:
+    """The first solution whose estimated error meets the tolerance, else the one with the smallest; `attempt` makes them."""
+    left, best = math.inf if settings.max_seconds is None else settings.max_seconds, None
+    for chosen, level in levels(problem, network, settings):
+        if best is not None and left <= 0:
+            break
+        solution = attempt(chosen, level if left == math.inf else replace(level, max_seconds=left))
+        assert solution.outcome is not None
+        left -= solution.outcome.seconds["solve"] + solution.outcome.seconds["compile"]
+        best = solution if best is None or _wrong(solution) <= _wrong(best) else best
+        if solution.outcome.tolerance_met is not False or solution.outcome.stop.is_limit:
+            break
+    assert best is not None
+    return best
+
+
+def _wrong(solution: Solution) -> tuple[bool, float]:
+    """How bad a solution is: unknown errors are worse than known ones, and among themselves ordered by residuals."""
+    assert solution.outcome is not None
+    errors = solution.outcome.error_estimate
+    return errors is None, max((errors or solution.outcome.relative_residuals).values())
