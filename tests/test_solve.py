@@ -190,7 +190,7 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
     }  # fmt: skip
     assert result["relative_l2"]["u"] == heat.outcome.relative_l2["u"]
     assert set(result["held_out"]) == set(result["points"]) == {"heat", "start"}
-    assert set(result["seconds"]) == {"solve", "compile"}
+    assert set(result["seconds"]) == {"solve", "compile", "estimate"}
     lines = (tmp_path / "history.csv").read_text().splitlines()
     assert len(lines) == result["iterations"] + 1
     for column in ("iteration", "loss", "mean_square[heat]", "weight[start]", "ratio", "target", "lambda", "radius",

@@ -22,6 +22,7 @@ from dsgnar.cli.common import (
     usage,
     wrong_values,
 )
+from dsgnar.problem.doubts import doubts
 from dsgnar.problem.reference import Reference
 from dsgnar.showing import figures
 from dsgnar.showing.progress import Progress
@@ -116,7 +117,11 @@ def solve(
         every=checkpoint_every, force=force, warn=say,
     )  # fmt: skip
     observers = (kept,) if quiet else (kept, Progress(err, statement.title))
-    reference, last = statement.reference(), None
+    for doubt in doubts(statement.problem):
+        say(doubt)
+    with explained():
+        reference = statement.reference()
+    last = None
 
     def attempt(network: Any, settings: Settings) -> Solution:
         nonlocal last

@@ -171,6 +171,8 @@ def _about_stopping(outcome: Outcome) -> list[str]:
         return [f"not converged: raise max_seconds (now {settings.max_seconds:g}), or resume"]
     if outcome.stop is StopReason.INTERRUPTED:
         return ["not converged: resume"]
+    if outcome.stop is StopReason.TOLERANCE:
+        return ["tolerance met: a smaller tol goes further"]
     if outcome.stop is StopReason.FAILED:
         smaller = settings.method.radius / 10
         return [

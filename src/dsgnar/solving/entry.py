@@ -1,9 +1,11 @@
 """The front door: `solve(problem)`."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from dsgnar.problem import Problem
+from dsgnar.problem.doubts import doubts
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.context import Context
 from dsgnar.solving.loop import run
@@ -42,6 +44,8 @@ def solve(
     wrong = unknown_option(options)
     if wrong is not None:
         raise TypeError(f"solve() has no option {wrong}")
+    for doubt in doubts(problem):
+        warnings.warn(doubt, stacklevel=2)
 
     def attempt(network: Network | None, settings: Settings) -> Solution:
         context = Context.of(problem, network, settings, reference)

@@ -41,7 +41,7 @@ COLUMNS_1D = 100  # and for each unknown of one variable
 ROWS = 3  # points of an interior condition for each function
 SAMPLE = 2000  # points at which errors are compared with values
 SPREAD = 3.0  # by which estimates in other spaces may differ
-NONLINEAR = 0.5  # share of the residual that the linearisation may miss
+NONLINEAR = 0.1  # share of the residual that the linearisation may miss
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,6 +58,8 @@ def following(context: "Context", state: RunState) -> RunState:
         finished=(*state.finished, theta),
         worst=judging.worst(context, state),
         relative=judging.relative(context, state),
+        terms=judging.terms(context, state),
+        best_residual=math.inf,
         unfinished=state.unfinished if stop is None or stop.converged else stop,
         cuts=0,
     )
@@ -95,10 +97,12 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if not _timed(context):
         kept = _better(state, size)
         return replace(context.begin(kept, _again(context, state), math.inf), cuts=state.cuts + 1)
+    if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
+        return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
     share = 0.5 if size <= FAILED else 0.25
     shorter = context.begin(state, _again(context, state), begin + share * (end - begin))
-    return replace(shorter, cuts=state.cuts + 1)
+    return replace(shorter, cuts=state.cuts + 1, best_residual=size)
 
 
 def _better(state: RunState, size: float) -> RunState:

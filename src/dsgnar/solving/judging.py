@@ -9,7 +9,7 @@ import numpy as np
 from dsgnar.solving.error import estimate
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
-from dsgnar.solving.verdict import FAILED, SAMPLE
+from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
@@ -25,6 +25,17 @@ def worst(context: "Context", state: RunState) -> tuple[float, ...]:
 
 def here(context: "Context", state: RunState) -> tuple[float, ...]:
     """Root mean squares of residuals over the size of their terms, in the interval that is being solved."""
+    before = state.terms or (0.0,) * len(context.problem.conditions)
+    return tuple(judged.relative(size) for judged, size in zip(_judged(context, state), before, strict=True))
+
+
+def terms(context: "Context", state: RunState) -> tuple[float, ...]:
+    """The size of the terms of every condition, the largest so far."""
+    now = tuple(judged.terms for judged in _judged(context, state))
+    return now if state.terms is None else tuple(map(max, now, state.terms))
+
+
+def _judged(context: "Context", state: RunState) -> tuple[Judged, ...]:
     points, inside = context.collocation.held_out_points(state), context.collocation.inside(state, SAMPLE)
     return context.judge(state.iterate.theta, points, inside)
 

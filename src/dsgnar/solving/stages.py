@@ -142,7 +142,8 @@ class Schedule:
     def _undamped(self, plan: Plan) -> bool:
         """Whether stage 1 has nothing left to seek: steps need no regularisation at all."""
         count, last = self.method.undamped, plan.lams[-self.method.undamped :]
-        return 0 < count == len(last) and all(lam <= self.method.no_damping for lam in last)
+        early = len(plan.lams) < 5 * count or plan.precision != self.precision
+        return count > 0 and not early and all(lam <= self.method.no_damping for lam in last)
 
     def _too_few(self, plan: Plan) -> bool:
         """Whether the gap between new points and those just trained on has opened, a little for long or wide at once."""

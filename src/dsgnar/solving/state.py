@@ -29,11 +29,14 @@ class RunState:
     times: tuple[float, ...] = ()  # where intervals begin and end, the one being solved included; empty without time
     cuts: int = 0  # how often the interval being solved was cut, or a problem without time begun again
     best: np.ndarray | None = None  # parameters of the best attempt before this one, at a problem without time
-    best_residual: float = math.inf  # its largest residual over the size of its terms
+    best_residual: float = (
+        math.inf
+    )  # its largest residual over the size of its terms; of the last attempt at an interval
     best_stop: StopReason | None = None  # and why it ended
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
     relative: tuple[float, ...] | None = None  # their largest residuals over the size of their terms, by condition
+    terms: tuple[float, ...] | None = None  # the largest sizes of the terms of each condition
     unfinished: StopReason | None = None  # why one of them was left before it had converged
     # --- for stopping
     stop: StopReason | None = None  # why there is no next iteration in this time interval

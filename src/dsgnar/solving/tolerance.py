@@ -29,9 +29,7 @@ LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
 
 def levels(problem: Problem, network: Network | None, settings: Settings) -> Iterator[tuple[Network | None, Settings]]:
     """What to try, one after the other."""
-    if settings.tol is None:
-        yield network, settings
-        return
+    assert settings.tol is not None
     if settings.precision == "single" and settings.tol < FLOOR:
         raise ValueError(
             f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
@@ -73,6 +71,8 @@ def reach(
     attempt: Callable[[Network | None, Settings], Solution],
 ) -> Solution:
     """The first solution whose estimated error meets the tolerance, else the one with the smallest; `attempt` makes them."""
+    if settings.tol is None:
+        return attempt(network, settings)
     left, best = math.inf if settings.max_seconds is None else settings.max_seconds, None
     for chosen, level in levels(problem, network, settings):
         if best is not None and left <= 0:

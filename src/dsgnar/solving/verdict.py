@@ -7,7 +7,7 @@ v_i over the domain,
 
 at points that took no part in training. T_m is the size of the condition's terms: V_i and not v_i, since u = 0 on a boundary
 has no other. A residual of the size of its terms (q near 1) means that the equation does not hold at all, whatever the loss
-says.
+says. In a time march T_m is the largest so far: what has decayed need not be exact to its last digits.
 
     solved   all q_m <= SOLVED
     failed   some q_m > FAILED
@@ -20,6 +20,7 @@ has a larger one.
 import enum
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -69,6 +70,18 @@ def with_error(verdict: Verdict, error: float, tol: float) -> Verdict:
     return Verdict.PARTLY if verdict is Verdict.SOLVED and error > WRONG else verdict
 
 
+class Judged(NamedTuple):
+    """A condition at a solution: its residual and the size of its terms, root mean squares."""
+
+    residual: float
+    terms: float
+
+    def relative(self, before: float = 0.0) -> float:
+        """q, with terms at least as large as they were before."""
+        size = max(self.terms, before)
+        return self.residual / size if size > 0 else float(self.residual > 0)
+
+
 class Judge:
     """Residuals over the size of their terms, for the problem and network of a run."""
 
@@ -84,13 +97,12 @@ class Judge:
         self._values = {name: jax.jit(jax.vmap(partial(self._value, name))) for name in problem.conditions}
         self._slopes = {name: jax.jit(jax.vmap(jax.grad(partial(self._value, name)))) for name in problem.conditions}
 
-    def __call__(self, theta: np.ndarray, points: PointSets, inside: np.ndarray) -> tuple[float, ...]:
-        """q_m of every condition at points as residuals want them; `inside` are points all over the domain."""
+    def __call__(self, theta: np.ndarray, points: PointSets, inside: np.ndarray) -> tuple["Judged", ...]:
+        """Every condition at points as residuals want them; `inside` are points all over the domain."""
         typical, out = self.typical(theta, inside), []
         for name, x in points.items():
             value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE])
-            size = _rms(nothing) + float(_rms(slopes) @ typical)
-            out.append(float(_rms(value) / size) if size > 0 else float(_rms(value) > 0))
+            out.append(Judged(float(_rms(value)), float(_rms(nothing) + _rms(slopes) @ typical)))
         return tuple(out)
 
     def typical(self, theta: np.ndarray, inside: np.ndarray) -> np.ndarray:

@@ -182,7 +182,7 @@ def restored(
     """The run of a directory at its last whole checkpoint; the directory is locked from now on."""
     for name in limits:
         if name not in LIMITS:
-            raise TypeError(f"resuming can change {', '.join(LIMITS)}, not {name!r}")
+            raise TypeError(f"resuming can change {', '.join(LIMITS[:-1])} and {LIMITS[-1]}, not {name!r}")
     Settings(**limits)  # raises what is wrong with them
     described = files.read_config(kept.path)
     kept.statement = statement = runs.recall(kept.path, problem, network)

@@ -1,0 +1,135 @@
+"""Statements that look as if they did not determine a solution, or contradicted themselves.
+
+These are doubts, not errors: equations that degenerate somewhere need fewer conditions than their order suggests.
+
+    time      fewer initial conditions for an unknown than its highest time derivative asks for
+    space     fewer boundary conditions along an axis than its highest derivative along it asks for
+    nothing   a condition that depends on no unknown
+    corners   initial and boundary values of an unknown that differ where they meet
+
+Unknowns with values at given points (`at`) are left out of the first two: data may take the place of conditions.
+"""
+
+from collections.abc import Iterator
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.calculus.jets import LAPLACIAN
+from dsgnar.calculus.precision import x64
+from dsgnar.calculus.streams import stream
+from dsgnar.problem.domain import Boundary, Initial, Interior, Points
+from dsgnar.problem.problem import Problem
+from dsgnar.problem.sampling import sample
+from dsgnar.problem.scales import of_derivatives
+
+CORNERS = 16  # points of a corner at which values are compared
+DIFFERENT = 1e-3  # relative to the largest value
+
+
+@x64
+def doubts(problem: Problem) -> list[str]:
+    """What seems wrong with a statement, a sentence each."""
+    return [*_nothing(problem), *_time(problem), *_space(problem), *_corners(problem)]
+
+
+def _nothing(problem: Problem) -> Iterator[str]:
+    for name, requests in problem.requests.items():
+        if not any(requests.values()):
+            yield f"condition {name!r} depends on no unknown, so nothing can make it hold"
+
+
+def _order(problem: Problem, unknown: str, axis: str) -> int:
+    """The highest derivative of an unknown along an axis in the interior."""
+    orders, i = [0], problem.domain.index(axis)
+    for name, condition in problem.conditions.items():
+        if isinstance(condition.part, Interior):
+            for key in problem.requests[name].get(unknown, ()):
+                orders.append(2 * (axis in problem.domain.space) if key == LAPLACIAN else int(key[i]))
+    return max(orders)
+
+
+def _stated(problem: Problem, unknown: str, kind: type) -> list:
+    """The parts of one kind on which conditions involve an unknown, hard ones included."""
+    parts = [c.part for name, c in problem.conditions.items() if problem.requests[name].get(unknown)]
+    hard = problem.hard.get(unknown)
+    if hard is not None:
+        parts += hard.on
+        parts += [part for part in hard.on if isinstance(part, Initial) and hard.rate is not None]
+    return [part for part in parts if isinstance(part, kind)]
+
+
+def _given(problem: Problem) -> list[str]:
+    return [unknown for unknown in problem.unknowns if not _stated(problem, unknown, Points)]
+
+
+def _time(problem: Problem) -> Iterator[str]:
+    time = problem.domain.time
+    for unknown in _given(problem) if time is not None else ():
+        order, count = _order(problem, unknown, str(time)), len(_stated(problem, unknown, Initial))
+        if count < order:
+            yield (
+                f"{unknown} has a time derivative of order {order} and {_number(count, 'initial condition')}: "
+                f"state {unknown} at the first instant" + (" and its rate" if order > 1 else "")
+            )
+
+
+def _space(problem: Problem) -> Iterator[str]:
+    for unknown in _given(problem):
+        for axis in problem.domain.space:
+            order = _order(problem, unknown, axis)
+            if axis in problem.periodic or order < 2:
+                continue
+            faces = [f for part in _stated(problem, unknown, Boundary) for f in part.resolve(problem.domain)]
+            count = sum(face[0] == axis for face in faces)
+            if count < order:
+                yield (
+                    f"{unknown} has a derivative of order {order} along {axis} and "
+                    f"{_number(count, 'boundary condition')} at the ends of {axis}: {order} are usual"
+                )
+
+
+def _number(count: int, what: str) -> str:
+    return f"no {what}" if not count else f"{count} {what}{'s' if count > 1 else ''}"
+
+
+def _corners(problem: Problem) -> Iterator[str]:
+    """Initial against boundary values, where both are on the value of one unknown."""
+    plain = {name: unknown for name in problem.conditions if (unknown := _plain(problem, name)) is not None}
+    for first, unknown in plain.items():
+        for second in (n for n, u in plain.items() if u == unknown):
+            parts = problem.conditions[first].part, problem.conditions[second].part
+            if not (isinstance(parts[0], Initial) and isinstance(parts[1], Boundary)):
+                continue
+            points = sample(parts[1], problem.domain, 2 * CORNERS, stream(0, "corners"))
+            points[:, problem.domain.index(str(problem.domain.time))] = problem.domain.interval(
+                str(problem.domain.time)
+            )[0]
+            a, b = (_values(problem, name, unknown, points) for name in (first, second))
+            whole = [(first, sample(parts[0], problem.domain, 2 * CORNERS, stream(0, "sizes"))), (second, points)]
+            size = max(float(np.abs(_values(problem, name, unknown, x)).max()) for name, x in whole)
+            worst = int(np.argmax(np.abs(a - b)))
+            if np.abs(a - b)[worst] > DIFFERENT * size:
+                where = ", ".join(f"{axis}={v:.3g}" for axis, v in zip(problem.domain.axes, points[worst], strict=True))
+                yield f"{first!r} and {second!r} differ at {where}: {unknown} = {a[worst]:.3g} and {b[worst]:.3g}"
+
+
+def _plain(problem: Problem, name: str) -> str | None:
+    """The unknown on whose value alone a condition is, if it is."""
+    asked = {u: keys for u, keys in problem.requests[name].items() if keys}
+    zero = frozenset({(0,) * problem.domain.dimension})
+    return next(iter(asked)) if len(asked) == 1 and set(asked.values()) == {zero} else None
+
+
+def _values(problem: Problem, name: str, unknown: str, points: np.ndarray) -> np.ndarray:
+    """The value of the unknown at which a condition holds, by one step of Newton's method from zero."""
+    keys = [(unknown, (0,) * problem.domain.dimension)]
+
+    def root(x):
+        residual = lambda v: of_derivatives(problem, name, keys, x, v[None])
+        value, slope = jax.value_and_grad(residual)(jnp.zeros(()))
+        return -value / slope
+
+    values = np.asarray(jax.vmap(root)(jnp.asarray(points)))
+    return np.where(np.isfinite(values), values, 0.0)
