@@ -15,9 +15,9 @@ from dsgnar.calculus.spaces import Polynomials, Waves
 from dsgnar.problem.reference import interior_grid
 from dsgnar.solving import tolerance
 from dsgnar.solving.correction import least_squares
-from dsgnar.solving.error import SPREAD, Estimate, estimate
+from dsgnar.solving.error import SPREAD, Estimate, estimate, with_error
 from dsgnar.solving.settings import Settings
-from dsgnar.solving.verdict import Judge, Verdict, with_error
+from dsgnar.solving.verdict import Judge, Verdict
 
 # --- spaces -----------------------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ def estimated(solution):
     return estimate(solution.model, solution.thetas, Judge(solution.residuals))
 
 
-@pytest.mark.parametrize("by", [1e-2, 1e-4, 1e-7])
+@pytest.mark.parametrize("by", [1e-3, 1e-5, 1e-7])
 def test_the_estimate_is_the_error_over_orders_of_magnitude(solved, by):
     wrong = moved(solved, by)
     true, found = wrong.relative_l2(reference())["u"], estimated(wrong)
@@ -209,7 +209,8 @@ def test_nothing_is_estimated_where_equations_do_not_hold():
     ],
 )
 def test_an_error_changes_a_verdict(verdict, error, tol, expected):
-    assert with_error(verdict, error, tol) is expected
+    assert with_error(verdict, Estimate({"u": error}, 1.0, 0.0, {"u": 0.0}), tol) is expected
+    assert with_error(verdict, Estimate({"u": error}, 100.0, 0.0, {"u": 0.0}), tol) is verdict
 
 
 def test_an_estimate_is_kept_on_disk(solved, tmp_path):
@@ -247,9 +248,9 @@ def test_levels_grow():
     assert [network.widths[0] for network, _ in found] == [12, 18, 24]
     assert [level.points for _, level in found] == [2048, 4096, 8192]
     plane = ds.Problem(ds.Box(x=(0, 1), y=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.xx + u.yy - 1)})
-    first, *rest = tolerance.levels(plane, None, Settings(tol=1e-6))
+    first, *rest = tolerance.levels(plane, None, Settings(tol=1e-5))
     assert first[1].precision == "single" and all(level.precision == "double" for _, level in rest)
-    assert [level.precision for _, level in tolerance.levels(plane, None, Settings(tol=1e-8))][0] == "double"
+    assert [level.precision for _, level in tolerance.levels(plane, None, Settings(tol=1e-6))][0] == "double"
     given = list(tolerance.levels(plane, None, Settings(tol=1e-4, precision="single", points=100)))
     assert {(level.precision, level.points) for _, level in given} == {("single", 100)}
 

@@ -21,7 +21,7 @@ from dsgnar.solving import intervals as marching
 from dsgnar.solving import judging
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
-from dsgnar.solving.error import estimate
+from dsgnar.solving.error import estimate, with_error
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
@@ -31,7 +31,7 @@ from dsgnar.solving.solution import Solution
 from dsgnar.solving.stages import Plan, Schedule
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
-from dsgnar.solving.verdict import Judge, Verdict, judge, with_error
+from dsgnar.solving.verdict import Judge, Verdict, judge
 
 FLOOR_POINTS = 512  # of each condition, at which the floor of the precision is judged
 
@@ -187,8 +187,7 @@ class Context:
         if verdict is not Verdict.FAILED:
             self.watch.lap()
             estimated = estimate(so_far.model, so_far.thetas, self.judge)
-            if estimated.known:
-                verdict = with_error(verdict, max(estimated.errors.values()), self.settings.tol)
+            verdict = with_error(verdict, estimated, self.settings.tol)
         outcome = Outcome(
             settings=self.settings,
             history=state.history,

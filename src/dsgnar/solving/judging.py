@@ -14,8 +14,6 @@ from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
-MARGIN = 0.5  # of a tolerance that an estimate must stay below
-
 
 def worst(context: "Context", state: RunState) -> tuple[float, ...]:
     """Root mean squares of residuals over the size of their conditions."""
@@ -59,4 +57,4 @@ def good_enough(context: "Context", state: RunState) -> StopReason | None:
     if max(here(context, state)) > FAILED:
         return None
     found = estimate(context.so_far(state).model, state.iterate.theta[None], context.judge)
-    return StopReason.TOLERANCE if found.known and max(found.errors.values()) <= MARGIN * tol else None
+    return StopReason.TOLERANCE if found.meets(tol) else None

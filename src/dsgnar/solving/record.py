@@ -73,8 +73,9 @@ class Outcome:
         """Whether the estimated error is below the tolerance; None where none was asked for."""
         if self.settings.tol == math.inf:
             return None
-        errors = self.error_estimate
-        return errors is not None and self.verdict is not Verdict.FAILED and max(errors.values()) <= self.settings.tol
+        return (
+            self.verdict is not Verdict.FAILED and self.estimate is not None and self.estimate.meets(self.settings.tol)
+        )
 
     @property
     def sizes(self) -> tuple[float, ...]:

@@ -31,7 +31,6 @@ from dsgnar.problem.fields import evaluate
 from dsgnar.problem.scales import of_derivatives
 
 SOLVED, FAILED = 1e-4, 1e-2
-WRONG = 1e-2  # an estimated error above which nothing is called solved
 SAMPLE = 256  # points of each condition
 BATCH = 512  # points at a time
 
@@ -58,16 +57,6 @@ def judge(relative: Iterable[float]) -> Verdict:
     if not worst <= FAILED:
         return Verdict.FAILED
     return Verdict.SOLVED if worst <= SOLVED else Verdict.PARTLY
-
-
-def with_error(verdict: Verdict, error: float, tol: float) -> Verdict:
-    """The verdict in the light of an estimated error: small residuals do not make a wrong answer right.
-
-    A tolerance that is met makes an answer right, whatever its residuals are.
-    """
-    if error <= min(tol, WRONG) < WRONG:
-        return Verdict.SOLVED
-    return Verdict.PARTLY if verdict is Verdict.SOLVED and error > WRONG else verdict
 
 
 class Judged(NamedTuple):
