@@ -28,7 +28,7 @@ WEIGHTS = np.array([0.3, 1.7])
 # have the shape of training points, and an even sketch falls into two shares of equal shape.
 NETWORK = ds.MLP(widths=(10, 10))
 # As the suite's presets are: in the problem's own units, in one time interval.
-RAW = dict(scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, intervals=1)
+RAW = dict(scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, restarts=0, undamped=0, intervals=1)
 SIZES = dict(sketch=72, points=512, max_points=512, held_out=512, **RAW)
 SMALL = dict(network=NETWORK, wait=10, **SIZES)
 

@@ -85,3 +85,22 @@ def test_groups_share_out_all_parameters_evenly():
 def test_a_sketch_wider_than_the_parameters_is_refused(sketch):
     with pytest.raises(ValueError, match="12 columns.*only 5 parameters"):
         sketch.draw(stream(0), 5)
+
+
+@pytest.mark.parametrize("depth", [None, 8])
+def test_conditions_of_few_residuals_have_rows_of_their_own(depth):
+    sketch, counts = Buckets(40, depth), (500, 2, 250, 1)
+    C = dense(sketch.draw(np.random.default_rng(0), counts), 40)
+    ends, point, others = C[:, 500:502], C[:, 752:], np.concatenate([C[:, :500], C[:, 502:752]], axis=1)
+    alone = np.flatnonzero(np.abs(np.concatenate([ends, point], axis=1)).sum(axis=1))
+    assert len(alone) == 3 and not others[alone].any()
+    assert np.abs(ends).sum() == 2 and np.abs(point).sum() == 1
+    assert np.delete(np.abs(others).sum(axis=1), alone).min() > 0
+
+
+def test_many_small_conditions_share_buckets_again():
+    tables = Buckets(8).draw(
+        np.random.default_rng(0), (3, 3, 3)
+    )  # nine residuals do not fit into a quarter of eight rows
+    assert all(table.kept == 3 for table in tables)
+    assert Buckets(8)._alone((3, 3, 3)) == (0, 0, 0) and Buckets(8)._alone((1, 3, 100)) == (1, 0, 0)

@@ -239,3 +239,25 @@ def test_settings_are_checked(bad, message):
 def test_a_sketch_larger_than_the_network_is_refused():
     with pytest.raises(ValueError, match="sketch .500. must not exceed .* .100."):
         Settings(sketch=500).resolve(100)
+
+
+def test_a_stall_soon_after_the_switch_is_taken_back_too():
+    stalled = dataclasses.replace(plan_in_stage(RULES, 3), losses=(0.9e-3,) * (FAST.stall + 1))
+    plan, after, stop = RULES.after(stalled, state(), step(loss=0.9e-3), None)
+    assert stop is None and plan.stage == 1 and plan.retreats == 1 and after.radius == 0.7
+
+
+def undamped(rules, lams, precision="single"):
+    plan = dataclasses.replace(rules.start(), lams=lams, precision=precision)
+    return rules.after(plan, state(), dataclasses.replace(step(), lam=0.0), None).plan.stage
+
+
+def test_stage_one_ends_where_steps_need_no_damping():
+    falling = tuple(10.0 ** -np.arange(20))
+    assert undamped(RULES, (*falling, 1e-15, 0.0)) == 2
+    assert undamped(RULES, (*falling, 1e-12, 0.0)) == 1  # one of the last three was damped
+    assert undamped(RULES, (1e-15,) * 5) == 1  # too early: the first steps of a run may need none
+    assert undamped(PAPER_RULES, (*falling, 1e-15, 0.0)) == 1
+    double = Schedule(chosen(precision="double"), "double")
+    assert undamped(double, (*falling, 1e-29, 0.0)) == 1  # in single precision it means nothing
+    assert undamped(double, (*falling, 1e-29, 0.0), "double") == 2

@@ -7,7 +7,8 @@ interval that failed.
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
 
-A problem without time has nothing to cut. It is begun again from other parameters, and the best attempt counts.
+Where there is nothing to cut (no time, hard values, one interval that was asked for), a problem is begun again from other
+parameters, and the best attempt counts.
 """
 
 import math
@@ -30,11 +31,7 @@ LONGER = 1.5
 
 def automatic(context: "Context") -> bool:
     """Whether intervals are found on the way."""
-    return context.settings.intervals == "auto" and _timed(context)
-
-
-def _timed(context: "Context") -> bool:
-    return context.problem.domain.time is not None
+    return context.settings.intervals == "auto" and context.problem.domain.time is not None
 
 
 def has_next(context: "Context", state: RunState) -> bool:
@@ -84,19 +81,19 @@ def _next_end(context: "Context", state: RunState) -> float:
 
 def again(context: "Context", state: RunState) -> RunState | None:
     """The interval that is being solved begun again, and shorter; None if it is solved or was begun often enough."""
-    method, stop = context.settings.method, state.stop
-    if context.settings.intervals != "auto" or stop is None or not stop.hands_over or stop.is_limit:
+    method, stop, cutting = context.settings.method, state.stop, automatic(context)
+    if stop is None or not stop.hands_over or stop.is_limit or stop is StopReason.TOLERANCE:
         return None
-    if stop is StopReason.TOLERANCE:
-        return None
-    if state.cuts >= (method.cuts if _timed(context) else method.restarts):
+    if not cutting and context.march.count > 1:
+        return None  # intervals that a person chose
+    if state.cuts >= (method.cuts if cutting else method.restarts):
         return None
     size = max(judging.here(context, state))
     if size <= method.interval_goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
-    if not _timed(context):
-        kept = _better(state, size)
-        return replace(context.begin(kept, _again(context, state), math.inf), cuts=state.cuts + 1)
+    if not cutting:
+        end = state.times[-1] if state.times else math.inf
+        return replace(context.begin(_better(state, size), _again(context, state), end), cuts=state.cuts + 1)
     if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]

@@ -127,7 +127,10 @@ def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -
             observer.started(View(context, state, interruption))
         with interruption:
             state, stop = _iterate(context, state, observers, interruption)
-            solution = context.solution(intervals.settled(context, state), stop)
+            best = intervals.settled(context, state)
+            if best is not state and best.best_stop is not None and not stop.is_limit:
+                stop = best.best_stop
+            solution = context.solution(best, stop)
     except BaseException:
         tell(None)
         raise

@@ -131,7 +131,7 @@ class Method:
     # --- time marching (section 4.4)
     interval_goal: Any = By(1e-4, 1e-6)  # residuals over their terms with which an automatic interval is solved
     cuts: int = 10  # of one automatic interval, at most
-    restarts: int = 2  # of a problem without time whose residuals are not below `interval_goal`
+    restarts: int = 2  # where there is nothing to cut and residuals are not below `interval_goal`
     perturbation: float = 0.01  # of the parameters handed over, times a fresh initialisation; the authors' value
 
     def __post_init__(self):
@@ -224,6 +224,7 @@ PAPER = Method(
     targets=By((0.1, 0.5), (0.075, 0.5)),
     ramp=0,
     undamped=0,
+    restarts=0,
     wait=80,
     window=30,
     exact_stage=False,

@@ -12,7 +12,7 @@ from dsgnar.problem.reference import Reference
 from dsgnar.solving.method import FAST
 
 # The presets were measured in the problem's own units, with weights that change and a search without patience.
-TUNED = replace(FAST, scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, undamped=0)
+TUNED = replace(FAST, scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, undamped=0, restarts=0)
 
 
 @dataclass(frozen=True)

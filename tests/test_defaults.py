@@ -1,0 +1,154 @@
+"""What `solve(problem)` does by itself: precision, network and points that suit the problem, and other attempts."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dsgnar as ds
+from dsgnar.networks import Inputs
+from dsgnar.solving import intervals, judging
+from dsgnar.solving.context import Context
+from dsgnar.solving.settings import Settings, with_options
+from dsgnar.solving.stop import StopReason
+from dsgnar.storing.checkpoints import decode, encode
+
+TINY = dict(network=ds.MLP(widths=(4,)), points=64, max_points=64, held_out=64)
+
+
+def fin():
+    """A cooling fin, in millimetres and kelvin."""
+    return ds.Problem(
+        ds.Box(x=(0, 80)),
+        ("T",),
+        {
+            "balance": ds.interior(lambda T: T.xx - 1e-3 * (T - 293)),
+            "base": ds.boundary(lambda T: T - 450, faces=[("x", "lower")]),
+            "tip": ds.boundary(lambda T: T.x, faces=[("x", "upper")]),
+        },
+    )
+
+
+def exact(x):
+    m = np.sqrt(1e-3)
+    return 293 + 157 * np.cosh(m * (80 - x)) / np.cosh(m * 80)
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_a_fin_is_solved(precision):
+    solution = ds.solve(fin(), precision=precision)
+    x = np.linspace(0, 80, 101)
+    error = np.linalg.norm(solution(x=x) - exact(x)) / np.linalg.norm(exact(x))
+    assert solution.verdict == "solved" and error < (2e-6 if precision == "single" else 1e-12)
+
+
+def test_one_variable_gets_double_precision_and_few_points():
+    plane = ds.Problem(ds.Box(x=(0, 1), y=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.xx + u.yy - 1)})
+    one, two = Context.of(fin()).settings, Context.of(plane).settings
+    assert one.precision == "double" and (one.method.points, one.method.max_points) == (2048, 8192)
+    assert two.precision == "single" and two.method.points == 8192
+    given = Context.of(fin(), settings=Settings(precision="single", points=9000)).settings
+    assert given.precision == "single" and given.method.points == given.method.max_points == 9000
+
+
+def test_units_of_the_first_layer_start_all_over_the_box():
+    inputs = Inputs(((-1.0, 1.0),), None, ())
+    first = (
+        ds.MLP(widths=(400, 4), spread=2.0).build(inputs, 1, key=jax.random.key(0), dtype=np.float64).layers[0].affine
+    )
+    centres = -np.asarray(first.bias) / np.asarray(first.weight)[0]
+    assert np.abs(centres).max() <= 1 and np.histogram(centres, 4, (-1, 1))[0].min() > 60
+    assert np.std(first.weight) == pytest.approx(2.0, rel=0.15)
+    with pytest.raises(ValueError, match="spread must be a number, 0 or more"):
+        ds.MLP(spread=-1.0)
+
+
+# --- other attempts at a problem without time ---------------------------------------------------------------------------
+
+
+def ended(context, residual_scale=1.0):
+    state = context.start()
+    theta = (residual_scale * state.iterate.theta).astype(state.iterate.theta.dtype)
+    return dataclasses.replace(state, iterate=dataclasses.replace(state.iterate, theta=theta), stop=StopReason.STALLED)
+
+
+def test_a_problem_that_is_not_solved_is_begun_again_from_other_parameters():
+    context = Context.of(fin(), TINY["network"], Settings(points=64, max_points=64))
+    first = ended(context)
+    second = intervals.again(context, first)
+    assert second.stop is None and second.cuts == 1 and second.plan.stage == 1
+    assert not np.array_equal(second.iterate.theta, first.iterate.theta)
+    np.testing.assert_array_equal(second.best, first.iterate.theta)
+    assert second.best_residual == max(judging.here(context, first)) and second.best_stop is StopReason.STALLED
+    third = intervals.again(context, dataclasses.replace(second, stop=StopReason.STALLED))
+    assert intervals.again(context, dataclasses.replace(third, stop=StopReason.STALLED)) is None  # twice at most
+    for stop in (StopReason.SECONDS, StopReason.INTERRUPTED, StopReason.TOLERANCE):
+        assert intervals.again(context, dataclasses.replace(first, stop=stop)) is None
+    never = Context.of(fin(), TINY["network"], with_options(Settings(points=64, max_points=64), {"restarts": 0}))
+    assert intervals.again(never, ended(never)) is None
+
+
+def test_the_best_attempt_counts_and_survives_a_checkpoint():
+    context = Context.of(fin(), TINY["network"], Settings(points=64, max_points=64))
+    good = dataclasses.replace(ended(context), best=np.full(context.first.shape, 0.5), best_residual=0.0)
+    np.testing.assert_array_equal(intervals.settled(context, good).iterate.theta, good.best)
+    bad = dataclasses.replace(good, best_residual=np.inf)
+    assert intervals.settled(context, bad) is bad
+    again = decode(encode(good, "run"), "run")
+    np.testing.assert_array_equal(again.best, good.best)
+    assert again.best_residual == 0.0
+
+
+@pytest.mark.slow
+def test_several_attempts_are_one_run():
+    impossible = ds.Problem(
+        ds.Box(x=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.x - 1), "g": ds.interior(lambda u: u.x + 1)}
+    )
+    solution = ds.solve(impossible, max_iterations=300, **TINY)
+    assert solution.verdict == "failed"
+    alone = ds.solve(impossible, max_iterations=300, restarts=0, **TINY)
+    assert len(solution.history) > 2 * len(alone.history)
+    assert [r.iteration for r in solution.history] == list(range(1, len(solution.history) + 1))
+
+
+# --- marches -------------------------------------------------------------------------------------------------------------
+
+
+def test_rounding_is_no_reason_to_cut_an_interval(monkeypatch):
+    decay = ds.Problem(
+        ds.Box(t=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.t + u), "s": ds.initial(lambda u: u - 1)}
+    )
+    context = Context.of(decay, TINY["network"], Settings(points=64, max_points=64))
+    monkeypatch.setattr(judging, "here", lambda context, state: (1e-3,))
+    assert intervals.again(context, dataclasses.replace(ended(context), stop=StopReason.FLOOR)) is None
+    assert intervals.again(context, ended(context)).times[-1] == 0.5
+
+
+def test_residuals_of_a_march_are_judged_by_the_largest_terms_so_far():
+    """What has decayed to 1e-9 need not be exact to its last digits."""
+    decay = ds.Problem(
+        ds.Box(t=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.t + u), "s": ds.initial(lambda u: u - 1)}
+    )
+    context = Context.of(decay, TINY["network"], Settings(points=64, max_points=64))
+    state = ended(context, 1e-3)
+    alone = judging.here(context, state)
+    beside = judging.here(context, dataclasses.replace(state, terms=(1e6, 1e6)))
+    assert all(b < 1e-3 * a for a, b in zip(alone, beside, strict=True))
+
+
+@pytest.mark.slow
+def test_an_oscillation_with_a_boundary_layer_is_solved():
+    """Of a system, with one unknown only in one equation."""
+    problem = ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u", "v"),
+        {
+            "u": ds.interior(lambda u, v: 0.01 * u.xx - u + v),
+            "v": ds.interior(lambda v, x: v - jnp.cos(4 * jnp.pi * x)),
+            "ends": ds.boundary(lambda u: u),
+        },
+    )
+    solution = ds.solve(problem)
+    assert solution.verdict == "solved" and max(solution.error_estimate.values()) < 1e-6
