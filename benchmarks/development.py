@@ -4,8 +4,9 @@
     python benchmarks/development.py heat,pendulum --seed 1 --set precision=double
     python benchmarks/development.py heat --set tol=1e-6
 
-Each line shows the verdict and the estimate beside the relative l2 error, which the solver does not see. References are closed forms, the
-Cole-Hopf solution of Burgers' equation, and DOP853 with tolerances of 1e-13 for ordinary differential equations.
+Each line shows the verdict and the estimate beside the relative l2 error, which the solver does not see. References are
+closed forms, the Cole-Hopf solution of Burgers' equation, and DOP853 with tolerances of 1e-13 for ordinary differential
+equations.
 """
 
 import argparse
@@ -549,8 +550,8 @@ def main() -> None:
         known = solution.error_estimate
         guess = "unknown" if known is None else f"{max(known.values()):.1e}"
         print(
-            f"{name:20} seed {asked.seed}  {solution.verdict:6}  error {error:.1e}  estimate {guess:7}  residual/terms {worst:.1e}  "
-            f"{len(solution.history):4} iterations  {solution.march.count:2} intervals  "
+            f"{name:20} seed {asked.seed}  {solution.verdict:6}  error {error:.1e}  estimate {guess:7}  "
+            f"residual/terms {worst:.1e}  {len(solution.history):4} iterations  {solution.march.count:2} intervals  "
             f"{time.perf_counter() - start:5.0f} s  {solution.stop.code}",
             flush=True,
         )
