@@ -456,14 +456,15 @@ def test_the_examples_of_the_readme_solve_burgers(monkeypatch):
     first, *others = re.findall(r"```python\n(.*?)```", README, re.S)
     names: dict = {}
     assert "tol=1e-6" in first
-    exec(first.replace("tol=1e-6", "tol=1e-4"), names)  # a quarter of the time
+    small = "tol=1e-3, network=ds.MLP(widths=(20,) * 3), points=2048"
+    exec(first.replace("tol=1e-6", small), names)
     solution = names["solution"]
     monkeypatch.setattr(ds, "solve", partial(ds.solve, max_iterations=1, points=128, sketch=50))
     for other in others:  # they vary the first one; that they run is enough
         exec(other, names)
     assert isinstance(solution, ds.Solution) and solution.outcome is not None
     true = solution.relative_l2(reference())["u"]
-    assert true < 1e-4 and 0.3 < true / solution.error_estimate["u"] < 3
+    assert true < 1e-3 and 0.3 < true / solution.error_estimate["u"] < 3
     assert np.isfinite(names["solution"].derivative("u", "xx")(x=0.5, t=1.0))
 
 
