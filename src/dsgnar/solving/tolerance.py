@@ -22,7 +22,7 @@ from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
 
 FLOOR = 1e-7  # below the errors of single precision
-SINGLE = 2e-6  # tolerances down to here are tried in single precision first; it ends between 1e-7 and 1e-5
+SINGLE = 5e-7  # tolerances down to here are tried in single precision first; it ends between 1e-7 and 1e-5
 REACHED = {"single": 3e-5, "double": 1e-10}  # residuals over their terms that a healthy interval reaches
 LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
 
