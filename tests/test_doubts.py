@@ -66,4 +66,7 @@ def test_the_suite_leaves_no_doubt(name):
 def test_solve_warns():
     problem = ds.Problem(BOX, ("u",), {"pde": HEAT, "bc": ENDS})
     with pytest.warns(UserWarning, match="no initial condition"):
-        ds.solve(problem, network=ds.MLP(widths=(4,)), points=32, max_points=32, held_out=32, max_iterations=1)
+        solution = ds.solve(
+            problem, network=ds.MLP(widths=(4,)), points=32, max_points=32, held_out=32, max_iterations=1
+        )
+    assert len(solution.history) == 1  # a doubt is no error

@@ -17,7 +17,7 @@ GOOD, FAILED, USAGE, NOT_SOLVED = 0, 1, 2, 3
 
 app = typer.Typer(
     help="Solve partial differential equations with physics-informed neural networks.",
-    epilog="Exit codes: 0 solved, 1 error, 2 wrong use, 3 not solved, or only partly.",
+    epilog="Exit codes: 0 solved, 1 error, 2 wrong use, 3 not solved, only partly, or not to the tolerance.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

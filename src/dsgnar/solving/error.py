@@ -81,7 +81,7 @@ def with_error(verdict: Verdict, found: Estimate, tol: float) -> Verdict:
 class Rows:
     """One condition, linearised at points of an interval."""
 
-    name: str
+    name: str | None  # None: hard values, which hold exactly
     points: Float[np.ndarray, "n d"]
     weight: Float[np.ndarray, " n"]
     residual: Float[np.ndarray, " n"]
@@ -212,7 +212,7 @@ class _Estimator:
                 slopes, nothing = np.zeros((len(points), len(keys))), np.zeros(len(points))
                 slopes[:, unknown] = 1
                 weight = np.full(len(points), 1 / ((size or 1.0) * math.sqrt(len(points))))
-                yield Rows(f"hard {name}", points, weight, nothing, nothing, slopes, False)
+                yield Rows(None, points, weight, nothing, nothing, slopes, False)
 
     def _points(self, name: str, box: Box) -> tuple[np.ndarray, np.ndarray]:
         """Points of a condition, denser towards the ends of each axis, and weights as if they were not."""
@@ -250,7 +250,7 @@ class _Estimator:
         """What the linearisation misses over the size of its terms, in the worst condition."""
         unknowns, keys, worst = self.model.problem.unknowns, self.judge.keys, 0.0
         for row in self._rows[k]:
-            if row.name not in self.model.problem.conditions or row.handed_over:
+            if row.name is None or row.handed_over:
                 continue
             change = np.stack([piece.derivative(row.points, key)[:, unknowns.index(n)] for n, key in keys], axis=1)
             parts = row.slopes * change

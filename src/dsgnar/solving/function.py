@@ -53,9 +53,7 @@ class Function:
         Points outside the domain are answered with a warning; `extrapolate=True` says that they are meant.
         """
         points, shape = self._points(coordinates, extrapolate)
-        values = self.at(points)
-        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.unknowns)}
-        return out[self.unknowns[0]] if len(out) == 1 else out
+        return self._named(self.at(points), shape)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -121,6 +119,11 @@ class Function:
     @x64
     def _batches(self, kernel: Callable, points: np.ndarray) -> np.ndarray:
         return by_interval(self.model, self.thetas, kernel, points)
+
+    def _named(self, values: np.ndarray, shape: tuple[int, ...]) -> dict[str, np.ndarray] | np.ndarray:
+        """Values (n, unknowns) as people want them: an array for one unknown, a dictionary for several."""
+        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.unknowns)}
+        return out[self.unknowns[0]] if len(out) == 1 else out
 
     def _points(self, coordinates: dict[str, Any], extrapolate: bool) -> tuple[np.ndarray, tuple[int, ...]]:
         domain = self.problem.domain

@@ -143,9 +143,7 @@ class Corrected:
     def __call__(self, *, extrapolate: bool = False, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
         """Values at coordinates given by axis name, as those of a solution."""
         points, shape = self.solution._points(coordinates, extrapolate)
-        values = self.at(points)
-        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.solution.unknowns)}
-        return out[self.solution.unknowns[0]] if len(out) == 1 else out
+        return self.solution._named(self.at(points), shape)
 
     def at(self, points: np.ndarray) -> np.ndarray:
         """Values at points (n, d), in float64."""
