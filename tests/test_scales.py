@@ -179,9 +179,9 @@ def test_ordinary_differential_equations_are_solved():
 @pytest.mark.slow
 def test_time_intervals_are_found_on_the_way():
     pendulum, t, exact = swing()
-    solution = ds.solve(pendulum, precision="double", points=512, max_points=1024)
+    solution = ds.solve(pendulum, network=ds.MLP(widths=(8, 8)), points=512, max_points=1024)
     assert solution.verdict == "solved" and solution.march.count > 1 and solution.march.times[-1] == 5
-    np.testing.assert_allclose(solution(t=t)["u"], exact, atol=1e-8)
+    np.testing.assert_allclose(solution(t=t)["u"], exact, atol=1e-5)
 
 
 def test_conditions_that_contradict_each_other_are_not_called_solved():
