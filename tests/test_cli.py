@@ -477,7 +477,7 @@ def test_burgers_reaches_the_papers_single_precision_error(seed, tmp_path):
 
 @pytest.mark.slow
 def test_the_papers_method_solves_burgers_too(tmp_path):
-    args = ("--method", "paper", "--preset", "paper-single", "--out", str(tmp_path), "--quiet")
+    args = ("--preset", "paper-single", "--out", str(tmp_path), "--quiet")
     assert run("solve", "burgers", *args).exit_code == 0
     assert json.loads((tmp_path / "result.json").read_text())["relative_l2"]["u"] <= 1e-6
 

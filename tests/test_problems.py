@@ -1,5 +1,6 @@
 """The suite: exact solutions solve the equations, presets have the paper's networks, references lie where they should."""
 
+from dataclasses import replace
 from functools import cache, partial
 
 import jax
@@ -11,7 +12,9 @@ from dsgnar.calculus.streams import stream
 from dsgnar.networks import Inputs, count_parameters
 from dsgnar.problem.conditions import INTERIOR_WEIGHT
 from dsgnar.problem.sampling import sample
+from dsgnar.solving.method import PAPER
 from dsgnar.suite import SUITE, burgers, cavity, kdv, multiscale, poisson, wave
+from dsgnar.suite.base import TUNED
 from dsgnar.suite.statement import from_suite
 
 # name -> (the exact solution at one point, the size of the terms that cancel in the interior residual)
@@ -178,6 +181,32 @@ def test_presets(benchmark):
             assert preset.settings["sketch"] == (single if preset.precision == "single" else double)
             assert preset.settings["points"] == 2**15
             assert preset.settings.get("intervals", 1) == {"wave": 2, "kdv": 4, "ks": 16}.get(benchmark.name, 1)
+
+
+PAPER_SETTINGS = {  # sections 4.2 and 3.5, Appendix A: what all of its experiments share
+    "probes": 24, "probe_range": 3.0, "radius": 1.0, "shrink": 1 / 3, "exponent": 0.05, "weight_floor": 1e-8,
+    "window": 30, "slope": 1e-4, "correlation": 0.1, "warm_up": 10, "points": 2**15, "max_points": 2**15, "fresh": False,
+    "factorisation": "svd", "search": "probes", "row_sketch": "hashes", "column_sketch": "srct",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "preset"), PAPER_COUNTS)
+def test_presets_of_the_paper_run_its_method_with_its_settings(name, preset):
+    statement = from_suite(name, preset)
+    method = statement.settings.chosen_method()
+    assert method == replace(PAPER.at(statement.settings.precision), points=2**15)
+    assert PAPER_SETTINGS.items() <= vars(method).items()
+    assert method.targets == ((0.1, 0.5) if preset == "paper-single" else (0.075, 0.5))
+    single, double = PAPER_SKETCHES[name.removesuffix("-shifted").removesuffix("-wide")]
+    assert statement.settings.sketch == (single if preset == "paper-single" else double)
+
+
+def test_a_method_asked_for_by_name_goes_before_that_of_the_preset():
+    paper, ours = from_suite("burgers", "paper-single"), from_suite("burgers", "default")
+    assert paper.changed({"method": "fast", "points": 2**13}).chosen_method() == TUNED.at("single")
+    assert paper.changed({"method": "paper"}) == paper.changed({}) == paper.settings
+    assert ours.changed({"method": "paper"}).chosen_method() == PAPER.at("single")
+    assert ours.changed({"method": "fast"}) == ours.settings
 
 
 @every_benchmark

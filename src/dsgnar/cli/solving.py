@@ -30,7 +30,7 @@ from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.solving.loop import run
 from dsgnar.solving.observers import Observer
-from dsgnar.solving.settings import Settings, with_options
+from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
@@ -74,7 +74,8 @@ def solve(
         Literal["single", "double"] | None, typer.Option(help="Precision of the network and the result.")
     ] = None,
     method: Annotated[
-        Literal["fast", "paper"] | None, typer.Option(help="fast (the default), or paper: the paper's algorithms.")
+        Literal["fast", "paper"] | None,
+        typer.Option(help="fast, or paper: the paper's algorithms. By default as the preset has it."),
     ] = None,
     tol: Annotated[
         float | None, typer.Option(help="Relative l2 error to reach; precision, network and points grow until it is.")
@@ -111,7 +112,7 @@ def solve(
         options |= _values(assigned or (), options)
         statement = find(problem, preset, warn=say)
     with wrong_values():
-        settings = with_options(statement.settings, options)
+        settings = statement.changed(options)
     kept = RunDirectory(
         directory or runs.default_directory(statement, settings), statement,
         every=checkpoint_every, force=force, warn=say,

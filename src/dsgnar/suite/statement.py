@@ -49,6 +49,13 @@ class Statement:
         texts = {} if self.text is None else {"problem.py": self.text, **self.helpers}
         return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
+    def changed(self, options: Mapping[str, Any]) -> Settings:
+        """Its settings, changed by options. For a problem of the suite `fast` is what its other presets run."""
+        other = self.source == "suite" and self.settings.chosen_method().name != TUNED.name
+        if other and options.get("method") == TUNED.name:
+            options = {**options, "method": TUNED}
+        return with_options(self.settings, options)
+
 
 def from_suite(name: str, preset: str) -> Statement:
     """A problem of the suite with one of its presets; `preset` may be an alias, and stays what was asked for."""

@@ -8,7 +8,6 @@ from typing import Any
 from dsgnar.networks import MLP, Architecture
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.context import Context
-from dsgnar.solving.settings import with_options
 from dsgnar.suite import own_file
 from dsgnar.suite.statement import Statement
 
@@ -36,7 +35,7 @@ class Case:
     def context(self, method: str, reference: Reference | None = None, **changes: Any) -> Context:
         """A run of this case, ready to start."""
         stated = self.statement
-        settings = with_options(stated.settings, {"method": method, **self.changes, **changes})
+        settings = stated.changed({"method": method, **self.changes, **changes})
         return Context.of(stated.problem, self.network or stated.network, settings, reference)
 
 
