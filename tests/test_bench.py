@@ -1,4 +1,4 @@
-"""`dsgnar bench` and Table 1: what is timed is what a run does, and results are kept and compared rightly."""
+"""`dsgnar bench`, `reproduce jacobians`: what is timed is what a run does, and results are kept and compared rightly."""
 
 import dataclasses
 import itertools
@@ -17,12 +17,24 @@ import pytest
 from typer.testing import CliRunner
 
 import dsgnar as ds
-from dsgnar.cli import app
+from dsgnar.cli import app, measuring
 from dsgnar.networks import MLP, Inputs
 from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.solving.loop import run as run_of
-from dsgnar.tools.bench import Row, Spread, cases, find, isolated, machine, measurements, parts, records, report, table1
+from dsgnar.tools.bench import (
+    Row,
+    Spread,
+    cases,
+    find,
+    isolated,
+    jacobians,
+    machine,
+    measurements,
+    parts,
+    records,
+    report,
+)
 
 DOCS = Path(__file__).parent.parent / "docs"
 pytestmark = pytest.mark.usefixtures("shared_kernels")
@@ -226,31 +238,31 @@ def _within_two_minutes(happened) -> bool:
     return happened()
 
 
-# --- Table 1 ----------------------------------------------------------------------------------------------------------
+# --- the time to build Jacobians ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [*table1.ROWS[4:], *table1.QUICK[:1]], ids=lambda size: size.parameters)
-def test_networks_of_table_1_have_exactly_as_many_parameters(size):
+@pytest.mark.parametrize("size", [*jacobians.ROWS[4:], *jacobians.QUICK[:1]], ids=lambda size: size.parameters)
+def test_networks_have_exactly_as_many_parameters(size):
     inputs = Inputs(((-1.0, 1.0), (0.0, 1.0)), 1, (0,))
     network = MLP(size.widths).build(inputs, 1, key=jax.random.key(0), dtype=np.float32)
     assert Parameters.of(network)[0].count == size.parameters
 
 
 def test_columns_build_the_same_jacobian(monkeypatch):
-    monkeypatch.setattr(table1, "MACRO", 16)
-    columns = ("naive-rev", "macro-fwd", "macro-rev", *table1.SKETCHED)
-    built = {column: np.asarray(table1.builder(32, (6,), 10, column)()) for column in columns}
+    monkeypatch.setattr(jacobians, "MACRO", 16)
+    columns = ("naive-rev", "macro-fwd", "macro-rev", *jacobians.SKETCHED)
+    built = {column: np.asarray(jacobians.builder(32, (6,), 10, column)()) for column in columns}
     J = built["naive-rev"]
     for column in ("macro-fwd", "macro-rev"):  # two batches of what `sub` does
         np.testing.assert_allclose(built[column], J, atol=1e-5 * np.abs(J).max())
-    for column in table1.SKETCHED:  # a sketch keeps within the row space
+    for column in jacobians.SKETCHED:  # a sketch keeps within the row space
         sketched = built[column]
         assert sketched.shape == (10, J.shape[1])
         X = np.linalg.lstsq(J.T.astype(np.float64), sketched.T.astype(np.float64), rcond=1e-6)[0]
         np.testing.assert_allclose(J.T @ X, sketched.T, atol=1e-3 * np.abs(sketched).max())
 
 
-def test_table_1_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_cells_are_measured_once(tmp_path, monkeypatch):
     asked = []
 
     def pretend(size, column, limits):
@@ -258,32 +270,34 @@ def test_table_1_goes_on_where_it_was(tmp_path, monkeypatch):
         ended = "memory" if column == "naive-fwd" and limits.gibibytes < 2 else "done"
         seconds = (0.5, 0.7, 0.6) if ended == "done" else ()
         first = 1.0 if ended == "done" else None
-        return table1.Cell(
+        return jacobians.Cell(
             size.points, size.parameters, column, ended, first, seconds, 0.25, dataclasses.asdict(limits)
         )
 
-    monkeypatch.setattr(table1, "measure", pretend)
-    columns, limits = ("naive-fwd", "buckets"), table1.Limits(10.0, 1.0)
-    first = list(table1.table(tmp_path, limits, table1.QUICK, columns))
+    monkeypatch.setattr(jacobians, "measure", pretend)
+    columns, limits = ("naive-fwd", "buckets"), jacobians.Limits(10.0, 1.0)
+    first = list(jacobians.table(tmp_path, limits, jacobians.QUICK, columns))
     assert len(asked) == 4 and [str(cell) for _, cell in first[:2]] == ["> 1 GiB", "0.6 s, 0.25 GiB"]
-    assert list(table1.table(tmp_path, limits, table1.QUICK, columns)) == first and len(asked) == 4
-    wider = list(table1.table(tmp_path, table1.Limits(10.0, 2.0), table1.QUICK, columns))
+    assert list(jacobians.table(tmp_path, limits, jacobians.QUICK, columns)) == first and len(asked) == 4
+    (tmp_path / jacobians.FILE).rename(tmp_path / jacobians.EARLIER)
+    assert list(jacobians.table(tmp_path, limits, jacobians.QUICK, columns)) == first and len(asked) == 4
+    wider = list(jacobians.table(tmp_path, jacobians.Limits(10.0, 2.0), jacobians.QUICK, columns))
     assert asked[4:] == [(256, "naive-fwd"), (512, "naive-fwd")] and str(wider[0][1]) == "0.6 s, 0.25 GiB"
-    assert "| 2^8 | 115 | 40 | > 1 GiB | 0.6 s, 0.25 GiB |" in table1.markdown(first)
+    assert "| 2^8 | 115 | 40 | > 1 GiB | 0.6 s, 0.25 GiB |" in jacobians.markdown(first)
     monkeypatch.setattr(machine, "key", lambda _: "another")
     with pytest.raises(ValueError, match="another machine"):
-        list(table1.table(tmp_path, limits, table1.QUICK, columns))
+        list(jacobians.table(tmp_path, limits, jacobians.QUICK, columns))
 
 
 def test_a_jacobian_that_cannot_fit_is_not_tried():
-    cell = table1.measure(table1.ROWS[-1], "naive-rev", table1.Limits(0.0, 100.0))
+    cell = jacobians.measure(jacobians.ROWS[-1], "naive-rev", jacobians.Limits(0.0, 100.0))
     assert cell.ended == "memory" and "986.3 GiB" in cell.message
 
 
 def test_the_papers_times_stand_beside_ours():
-    size = table1.ROWS[0]
-    text = table1.markdown(
-        [(size, table1.Cell(size.points, size.parameters, "countsketch", "done", 2.0, (0.25,), 1.5))]
+    size = jacobians.ROWS[0]
+    text = jacobians.markdown(
+        [(size, jacobians.Cell(size.points, size.parameters, "countsketch", "done", 2.0, (0.25,), 1.5))]
     )
     assert "0.25 s, 1.5 GiB<br>(H100: 0.001 s)" in text
 
@@ -296,12 +310,14 @@ def test_table_1_up_to_a_number_of_points(tmp_path, monkeypatch):
 
     def pretend(size, column, limits):
         asked.append(size.points)
-        return table1.Cell(size.points, size.parameters, column, "done", 1.0, (0.5,), 0.25, dataclasses.asdict(limits))
+        return jacobians.Cell(
+            size.points, size.parameters, column, "done", 1.0, (0.5,), 0.25, dataclasses.asdict(limits)
+        )
 
-    monkeypatch.setattr(table1, "measure", pretend)
-    result = run("reproduce", "table1", "--max-points", "300000", "--columns", "buckets", "--out", str(tmp_path))
+    monkeypatch.setattr(jacobians, "measure", pretend)
+    result = run("reproduce", "jacobians", "--max-points", "300000", "--columns", "buckets", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
-    assert asked == [size.points for size in table1.ROWS if size.points <= 300_000] and max(asked) == 2**18
+    assert asked == [size.points for size in jacobians.ROWS if size.points <= 300_000] and max(asked) == 2**18
 
 
 def test_bench_writes_results_and_compares_with_the_last_ones(tmp_path):
@@ -326,14 +342,14 @@ def test_bench_writes_results_and_compares_with_the_last_ones(tmp_path):
     assert len((tmp_path / "h.jsonl").read_text().splitlines()) == len(content["rows"]) + 4
 
 
-def test_reproduce_table1_stores_what_it_measures(tmp_path, monkeypatch):
-    monkeypatch.setattr(table1, "QUICK", table1.QUICK[:1])
-    args = ("reproduce", "table1", "--quick", "--repeats", "1", "--columns", "buckets", "--out", str(tmp_path))
+def test_reproduce_jacobians_stores_what_it_measures(tmp_path, monkeypatch):
+    monkeypatch.setattr(jacobians, "QUICK", jacobians.QUICK[:1])
+    args = ("reproduce", "jacobians", "--quick", "--repeats", "1", "--columns", "buckets", "--out", str(tmp_path))
     result = run(*args)
     assert result.exit_code == 0, result.output
-    cells = json.loads((tmp_path / "table1.json").read_text())["cells"]
+    cells = json.loads((tmp_path / "jacobians.json").read_text())["cells"]
     assert [(cell["ended"], len(cell["seconds"])) for cell in cells] == [("done", 1)]
-    assert "| 2^8 | 115 | 40 |" in (tmp_path / "table1.md").read_text()
+    assert "| 2^8 | 115 | 40 |" in (tmp_path / "jacobians.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -341,12 +357,31 @@ def test_reproduce_table1_stores_what_it_measures(tmp_path, monkeypatch):
     [
         (("bench", "nonsense"), "nonsense"),
         (("bench", "--parts", "sketch,nonsense"), "no part 'nonsense'"),
-        (("reproduce", "table1", "--columns", "nonsense"), "no column 'nonsense'"),
+        (("reproduce", "jacobians", "--columns", "nonsense"), "no column 'nonsense'"),
     ],
 )
 def test_wrong_calls_say_why(args, message, tmp_path):
     result = run(*args, "--out", str(tmp_path))
     assert result.exit_code == 2 and message in result.output
+
+
+def test_commands_are_named_by_what_they_show_and_known_by_their_earlier_names(tmp_path, monkeypatch):
+    shown = run("reproduce", "--help").output
+    for name, earlier in {
+        "results": "table2",
+        "jacobians": "table1",
+        "probes": "figure4",
+        "sketches": "figure3",
+    }.items():
+        assert f" {name} " in shown and earlier not in shown
+        assert run("reproduce", earlier, "--help").exit_code == 0
+    monkeypatch.chdir(tmp_path)
+    assert measuring._place(None, "results", "table2") == Path("runs/results")
+    (tmp_path / "runs" / "table2").mkdir(parents=True)
+    assert measuring._place(None, "results", "table2") == Path("runs/table2")
+    assert measuring._place(Path("here"), "results", "table2") == Path("here")
+    (tmp_path / "runs" / "results").mkdir()
+    assert measuring._place(None, "results", "table2") == Path("runs/results")
 
 
 def test_growth_and_compiling_are_measured_elsewhere(monkeypatch):
@@ -374,9 +409,9 @@ def test_growth_takes_as_many_points_as_it_says():
 
 def test_every_table_of_the_cost_page_has_its_place():
     page = (DOCS / "cost.md").read_text()
-    marks = {mark or {"bench": "bench", "reproduce": "table1"}[command] for command, mark in
+    marks = {mark or {"bench": "bench", "reproduce": "jacobians"}[command] for command, mark in
              re.findall(r"^    dsgnar (bench|reproduce) .*--into docs/cost\.md#?(\w*)$", page, re.M)}  # fmt: skip
-    assert marks == {"bench", "svd", "large", "single", "double", "growth", "table1"}
+    assert marks == {"bench", "svd", "large", "single", "double", "growth", "jacobians"}
     for mark in marks:
         assert page.count(f"<!-- {mark} -->") == page.count(f"<!-- /{mark} -->") == 1
     with pytest.raises(ValueError, match="no place"):

@@ -32,31 +32,34 @@ def plot(
     out.print(f"written: {path}", markup=False)
 
 
-@reproduce.command("figure3")
-def jacobians(
+@reproduce.command("figure3", hidden=True)  # its earlier name; by the paper's numbers it is Figure 2
+@reproduce.command("sketches")
+def sketches(
     problem: Problem = "burgers",
     preset: Preset = "default",
     iterations: Iterations = 10,
-    path: Where = Path("runs/figure3.png"),
+    path: Where = Path("runs/sketches.png"),
 ) -> None:
-    """Figure 3: the full Jacobian beside its sketch, with singular values, early in a run of the paper's method."""
+    """The full Jacobian beside its sketch, early in a run of the paper's method, with singular values (Figure 2)."""
     _draw(figures.jacobians, problem, preset, iterations, "paper", path)
 
 
-@reproduce.command("figure4")
+@reproduce.command("figure4", hidden=True)  # its earlier name; by the paper's numbers it is Figure 3
+@reproduce.command("probes")
 def probes(
     problem: Problem = "burgers",
     preset: Preset = "default",
     iterations: Iterations = 30,
-    path: Where = Path("runs/figure4.png"),
+    path: Where = Path("runs/probes.png"),
 ) -> None:
-    """Figure 4: ratio and regularisation over the radius, with the paper's probes and the search of `fast`."""
+    """Ratio and regularisation over the radius, with the paper's probes and the search of `fast` (Figure 3)."""
     _draw(figures.probe_curve, problem, preset, iterations, "fast", path)
 
 
 def _draw(picture: Any, problem: str, preset: str, iterations: int, method: Any, path: Path) -> None:
     with explained(), wrong_values():
         statement = find(problem, preset, warn=say)
-        run = figures.run_until(iterations, statement.problem, statement.network, statement.settings, method=method)
+        settings = statement.changed({"method": method})
+        run = figures.run_until(iterations, statement.problem, statement.network, settings)
         drawn(path, lambda partial: picture(run).savefig(partial, dpi=DPI))
     out.print(f"written: {path}", markup=False)

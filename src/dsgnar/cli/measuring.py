@@ -12,7 +12,7 @@ from dsgnar.showing.progress import Progress
 from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.tools import bench as benches
-from dsgnar.tools.bench import machine, records, report, table1, table2
+from dsgnar.tools.bench import jacobians, machine, records, report, results
 from dsgnar.tools.bench.isolated import EndedEarly
 
 Into = Annotated[str | None, typer.Option(help="PAGE or PAGE#MARK: also put the table into a page, at its mark.")]
@@ -107,72 +107,91 @@ def _fill(into: str | None, mark: str, text: str) -> None:
             report.fill(Path(page), wanted or mark, text)
 
 
+def _place(given: Path | None, name: str, earlier: str) -> Path:
+    """The directory that was asked for, else runs/NAME, or where an earlier version has left its results."""
+    new, old = Path("runs") / name, Path("runs") / earlier
+    return given or (old if old.is_dir() and not new.exists() else new)
+
+
 reproduce = typer.Typer(help="Reproduce the paper's tables and figures on this machine.", no_args_is_help=True)
 app.add_typer(reproduce, name="reproduce")
 
 
-@reproduce.command("table1")
-def table1_(
+@reproduce.command("table1", hidden=True)  # its earlier name; by the paper's numbers it is Table 2
+@reproduce.command("jacobians")
+def jacobians_(
     directory: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="Directory for the results; those already there are kept.", file_okay=False),
-    ] = Path("runs/table1"),
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Directory for the results, runs/jacobians by default; those there are kept.",
+            file_okay=False,
+        ),
+    ] = None,
     max_seconds: Annotated[float, typer.Option(help="Time limit of each cell.")] = 1800.0,
     memory: Annotated[
         float | None, typer.Option(help="Memory limit of each cell in GiB; 90 % of what is available by default.")
     ] = None,
     repeats: Annotated[int, typer.Option(help="Calls that are timed, after the first one, which compiles.", min=1)] = 3,
-    columns: Annotated[str, typer.Option(help="Some of the columns.")] = ",".join(table1.COLUMNS),
-    max_points: Annotated[int, typer.Option(help="Leave out rows with more points.", min=1)] = table1.ROWS[-1].points,
+    columns: Annotated[str, typer.Option(help="Some of the columns.")] = ",".join(jacobians.COLUMNS),
+    max_points: Annotated[int, typer.Option(help="Leave out rows with more points.", min=1)] = jacobians.ROWS[
+        -1
+    ].points,
     into: Into = None,
     quick: Quick = False,
 ) -> None:
-    """Table 1: time and memory to build Jacobians of up to 2^20 x 252,503, in full and sketched.
+    """Time and memory to build Jacobians of up to 2^20 x 252,503, in full and sketched (the paper's Table 2).
 
     Every cell is measured in its own process and stored at once. Run the command again to continue.
     """
-    free = machine.available_memory()
-    limits = table1.Limits(max_seconds, memory or (0.9 * free if free else None), repeats)
+    directory, free = _place(directory, "jacobians", "table1"), machine.available_memory()
+    limits = jacobians.Limits(max_seconds, memory or (0.9 * free if free else None), repeats)
     measured = []
     with explained(), wrong_values():
-        sizes = [size for size in (table1.QUICK if quick else table1.ROWS) if size.points <= max_points]
-        for size, cell in _shown(table1.table(directory, limits, sizes, _names(columns))):
+        sizes = [size for size in (jacobians.QUICK if quick else jacobians.ROWS) if size.points <= max_points]
+        for size, cell in _shown(jacobians.table(directory, limits, sizes, _names(columns))):
             measured.append((size, cell))
             out.print(
                 f"{size.points:>8} x {size.parameters:<7} {cell.column:12} {cell} {cell.message}".rstrip(), markup=False
             )
-        text = table1.markdown(measured)
-        write_atomically(directory / "table1.md", text.encode())
-        _fill(into, "table1", text)
-    out.print(f"written to {directory}/ (table1.json, table1.md)")
+        text = jacobians.markdown(measured)
+        write_atomically(directory / "jacobians.md", text.encode())
+        _fill(into, "jacobians", text)
+    out.print(f"written to {directory}/ (jacobians.json, jacobians.md)")
 
 
-@reproduce.command("table2")
-def table2_(
+@reproduce.command("table2", hidden=True)  # its earlier name; by the paper's numbers it is Table 1
+@reproduce.command("results")
+def results_(
     problems: Annotated[list[str] | None, typer.Argument(help="Some problems of the suite; all by default.")] = None,
     directory: Annotated[
-        Path,
+        Path | None,
         typer.Option(
-            "--out", "-o", help="Directory for the run directories; those already there are kept.", file_okay=False
+            "--out",
+            "-o",
+            help="Directory for the runs, runs/results by default; those there are kept.",
+            file_okay=False,
         ),
-    ] = Path("runs/table2"),
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit of each row.")] = None,
     into: Into = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
-    """Table 2: the error of every problem, the paper's beside the one reached here.
+    """The error of every problem, the paper's beside the one reached here (the paper's Table 1).
 
     Each row is a run directory. Ctrl-C stops after the current iteration. Run the command again to continue.
     """
     with wrong_values():
-        chosen = table2.rows(problems or ())
+        chosen = results.rows(problems or ())
+    directory = _place(directory, "results", "table2")
     limits = {} if max_seconds is None else {"max_seconds": max_seconds}
     found = []
     with explained():
         try:
-            for row, result in table2.table(directory, chosen, limits, () if quiet else (Progress(err),)):
+            for row, result in results.table(directory, chosen, limits, () if quiet else (Progress(err),)):
                 found.append((row, result))
-                here = table2.error(result)
+                here = results.error(result)
                 out.print(f"{row.name:24} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
         except (Interrupted, Terminated):
             say(f"interrupted; run the same command again to continue, its runs are in {directory}")
@@ -180,8 +199,8 @@ def table2_(
         here, date = machine.describe(), datetime.now(UTC).date().isoformat()
         # Without the number of BLAS threads: rows may have been solved with other numbers than this call has.
         where = f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"
-        stamp = f"`dsgnar reproduce table2`, {where}, dsgnar {machine.version()}, {date}."
-        text = table2.markdown(found, stamp)
-        write_atomically(directory / "table2.md", text.encode())
-        _fill(into, "table2", text)
-    out.print(f"written to {directory}/table2.md, with a run directory for each row")
+        stamp = f"`dsgnar reproduce results`, {where}, dsgnar {machine.version()}, {date}."
+        text = results.markdown(found, stamp)
+        write_atomically(directory / "results.md", text.encode())
+        _fill(into, "results", text)
+    out.print(f"written to {directory}/results.md, with a run directory for each row")

@@ -9,7 +9,7 @@ from dsgnar.suite.multiscale import MULTISCALE, MULTISCALE_WIDE
 from dsgnar.suite.poisson import POISSON5D, POISSON10D
 from dsgnar.suite.wave import WAVE
 
-# In the order of the paper's Table 2, variants beside what they vary.
+# In the order of the paper's Table 1, variants beside what they vary.
 _ALL = (
     BURGERS,
     BURGERS_SHIFTED,

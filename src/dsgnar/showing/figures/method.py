@@ -1,4 +1,4 @@
-"""Figures of the method: how a step is chosen, and what a sketch does to the Jacobian (figures 4 and 3 of the paper).
+"""Figures of the method: how a step is chosen, and what a sketch does to the Jacobian (figures 3 and 2 of the paper).
 
 Both show what the next iteration of a run would do:
 

@@ -8,8 +8,8 @@
     machine        what this machine is, and its GEMM rate
     records        earlier results, and how today's compare with them
     report         markdown and a figure
-    table1         Table 1 of the paper
-    table2         Table 2 of the paper
+    results        Table 1 of the paper: errors and times of all problems
+    jacobians      Table 2 of the paper: the time to build Jacobians
 
 `fast` and `paper` take turns, repeat by repeat, so that a noisy machine slows both.
 """

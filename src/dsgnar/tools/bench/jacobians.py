@@ -1,4 +1,4 @@
-"""Table 1 of the paper: the time to build Jacobians of N residuals of Burgers' equation by d parameters.
+"""Table 2 of the paper: the time to build Jacobians of N residuals of Burgers' equation by d parameters.
 
     naive        jax.jacfwd or jax.jacrev of all residuals at once
     sub          b' = 4 columns (fwd) or rows (rev) at a time
@@ -41,6 +41,7 @@ SUB, MACRO = 4, 2**12  # b' and b
 FULL = ("naive-fwd", "naive-rev", "sub-fwd", "sub-rev", "macro-fwd", "macro-rev")
 SKETCHED = ("countsketch", "buckets")
 COLUMNS = (*FULL, *SKETCHED)
+FILE, EARLIER = "jacobians.json", "table1.json"  # where cells are stored, and where they were before
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def table(
     unknown = [column for column in columns if column not in COLUMNS]
     if unknown:
         raise ValueError(f"there is no column {unknown[0]!r}; there are {', '.join(COLUMNS)}")
-    stored = Store.of(directory / "table1.json")
+    stored = Store.of(directory / FILE)
     for size in sizes:
         for column in columns:
             cell = stored.get(size, column)
@@ -153,11 +154,12 @@ class Store:
     @classmethod
     def of(cls, path: Path) -> "Store":
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
+        known = next((p for p in (path, path.with_name(EARLIER)) if p.exists()), None)
+        if known is None:
             return cls(path, {})
-        data, here = json.loads(path.read_text()), machine.key(machine.describe())
+        data, here = json.loads(known.read_text()), machine.key(machine.describe())
         if data["machine"] != here:
-            raise ValueError(f"{path} was measured on another machine ({data['machine']}); give another directory")
+            raise ValueError(f"{known} was measured on another machine ({data['machine']}); give another directory")
         cells = [Cell(**{**cell, "seconds": tuple(cell["seconds"])}) for cell in data["cells"]]
         return cls(path, {(cell.points, cell.parameters, cell.column): cell for cell in cells})
 
@@ -197,7 +199,7 @@ def builder(points: int, widths: Sequence[int], sketch: int, column: str) -> Cal
     network = MLP(tuple(widths)).build(inputs, 1, key=jax.random.key(0), dtype=np.float32)
     residuals, theta = Residuals.of(problem, network)
     part = problem.conditions["pde"].part
-    x = sample(part, problem.domain, points, stream(0, "table1")).astype(np.float32)
+    x = sample(part, problem.domain, points, stream(0, "jacobians")).astype(np.float32)
     if column in SKETCHED:
         rows = CountSketch(sketch) if column == "countsketch" else Buckets(sketch)
         jacobian = Jacobian(residuals, rows, AllColumns())

@@ -1,4 +1,4 @@
-"""The paper's Table 2: which rows there are, and that they are kept, found again and gone on with."""
+"""The paper's results (its Table 1): which rows there are, and that they are kept, found again and gone on with."""
 
 import json
 import signal
@@ -11,30 +11,30 @@ from dsgnar.cli import app
 from dsgnar.storing.directory import RunDirectory
 from dsgnar.storing.files import read_result
 from dsgnar.suite import SUITE
-from dsgnar.tools.bench import table2
+from dsgnar.tools.bench import results
 
 pytestmark = pytest.mark.usefixtures("shared_kernels")
 
 
 def test_every_figure_of_the_paper_has_a_row_with_a_preset_of_its_precision():
-    found = {(row.problem, row.precision) for row in table2.rows()}
+    found = {(row.problem, row.precision) for row in results.rows()}
     assert found == {(name, precision) for name, b in SUITE.items() for precision in b.paper}
-    assert all(SUITE[row.problem].presets[row.preset].precision == row.precision for row in table2.rows())
-    assert [row.preset for row in table2.rows(["burgers"])] == ["default", "double"]
-    assert [row.preset for row in table2.rows(["multiscale", "kdv"])] == ["default", "double", "single", "default"]
-    assert [row.preset for row in table2.rows(["poisson10d"])] == ["default"]
+    assert all(SUITE[row.problem].presets[row.preset].precision == row.precision for row in results.rows())
+    assert [row.preset for row in results.rows(["burgers"])] == ["default", "double"]
+    assert [row.preset for row in results.rows(["multiscale", "kdv"])] == ["default", "double", "single", "default"]
+    assert [row.preset for row in results.rows(["poisson10d"])] == ["default"]
     with pytest.raises(ValueError, match="no problem 'bugers'"):
-        table2.rows(["bugers"])
+        results.rows(["bugers"])
 
 
 def test_rows_have_the_networks_and_sketches_that_the_docs_print():
     page = (Path(__file__).parent.parent / "docs" / "results.md").read_text()
-    table = page.split("<!-- table2 -->")[1].split("<!-- /table2 -->")[0]
+    table = page.split("<!-- results -->")[1].split("<!-- /results -->")[0]
     printed = [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines() if line.startswith("| ")]
     heading, *printed = printed
     places = [heading.index(name) for name in ("problem", "precision", "parameters", "sketch")]
     found = {tuple(line[k].replace(",", "") for k in places[1:]) + (line[places[0]],) for line in printed}
-    presets = {row: SUITE[row.problem].presets[row.preset] for row in table2.rows()}
+    presets = {row: SUITE[row.problem].presets[row.preset] for row in results.rows()}
     ours = {
         (row.precision, str(preset.parameters), str(preset.settings["sketch"]), SUITE[row.problem].title)
         for row, preset in presets.items()
@@ -43,19 +43,19 @@ def test_rows_have_the_networks_and_sketches_that_the_docs_print():
 
 
 def test_the_cavity_is_judged_by_its_velocity():
-    assert table2.error({"relative_l2": {"u": 1e-4, "p": 3e-2, "velocity": 2e-4}}) == 2e-4
-    assert table2.error({"relative_l2": {"u": 1e-4}}) == 1e-4
+    assert results.error({"relative_l2": {"u": 1e-4, "p": 3e-2, "velocity": 2e-4}}) == 2e-4
+    assert results.error({"relative_l2": {"u": 1e-4}}) == 1e-4
 
 
 def test_rows_are_solved_once_and_gone_on_with(tmp_path):
     def call(*more):
-        result = CliRunner().invoke(app, ["reproduce", "table2", "poisson5d", "-q", "--out", str(tmp_path), *more])
+        result = CliRunner().invoke(app, ["reproduce", "results", "poisson5d", "-q", "--out", str(tmp_path), *more])
         assert result.exit_code == 0, result.output
         return json.loads((tmp_path / "poisson5d-double" / "result.json").read_text())
 
     short = call("--max-seconds", "0.001")
     assert short["stop_reason"] == "max_seconds"
-    text = (tmp_path / "table2.md").read_text()
+    text = (tmp_path / "results.md").read_text()
     assert "| Poisson, 5D | double | 3.03e-16 |" in text and "max seconds" in text
     before = (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns
     assert call("--max-seconds", "0.001") == short  # read, not solved again
@@ -64,7 +64,7 @@ def test_rows_are_solved_once_and_gone_on_with(tmp_path):
 
 def test_an_interrupted_row_is_continued_by_the_same_command(tmp_path, monkeypatch):
     def call(*more):
-        command = ("reproduce", "table2", "poisson5d", "-q", "--out", str(tmp_path))
+        command = ("reproduce", "results", "poisson5d", "-q", "--out", str(tmp_path))
         return CliRunner().invoke(app, [*command, *more])
 
     real = RunDirectory.iterated
@@ -77,9 +77,9 @@ def test_an_interrupted_row_is_continued_by_the_same_command(tmp_path, monkeypat
         patch.setattr(RunDirectory, "iterated", interrupted)
         stopped = call()
     assert stopped.exit_code == 3 and "run the same command again to continue" in stopped.output
-    assert read_result(tmp_path / "poisson5d-double")["iterations"] == 1 and not (tmp_path / "table2.md").exists()
+    assert read_result(tmp_path / "poisson5d-double")["iterations"] == 1 and not (tmp_path / "results.md").exists()
     ended = call("--max-seconds", "0.001")
-    assert ended.exit_code == 0 and (tmp_path / "table2.md").exists(), ended.output
+    assert ended.exit_code == 0 and (tmp_path / "results.md").exists(), ended.output
     assert read_result(tmp_path / "poisson5d-double")["stop_reason"] == "max_seconds"
 
 
@@ -101,7 +101,7 @@ REACHED = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("problem", "precision"), REACHED)
 def test_rows_reach_their_errors(problem, precision, tmp_path):
-    chosen = [row for row in table2.rows([problem]) if row.precision == precision]
-    ((_, result),) = table2.table(tmp_path, chosen, {})
+    chosen = [row for row in results.rows([problem]) if row.precision == precision]
+    ((_, result),) = results.table(tmp_path, chosen, {})
     assert result["converged"]
-    assert table2.error(result) <= REACHED[problem, precision]
+    assert results.error(result) <= REACHED[problem, precision]

@@ -1,4 +1,4 @@
-"""Table 2 of the paper: the relative l2 error of every problem, the paper's beside the one reached here.
+"""Table 1 of the paper: the relative l2 error of every problem, the paper's beside the one reached here.
 
 A row is a problem in one precision. It is solved with the preset `single` or `double`, or else the first one of that
 precision, in its own run directory. A row that has ended is read; one that was interrupted continues from its last
