@@ -4,6 +4,9 @@ The transcription forms every matrix in full. It shares with the library only th
 Where `--method paper` is not the letter of Algorithm 1 a comment says so; docs/method.md has the list.
 """
 
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +19,7 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.solving.context import Context
 from dsgnar.solving.loop import advance
-from dsgnar.solving.settings import with_options
+from dsgnar.solving.settings import CONSTANTS, NAMES, with_options
 from small import problem
 
 # --- the paper --------------------------------------------------------------------------------------------------------
@@ -147,3 +150,10 @@ def test_the_papers_method_is_the_papers_algorithm(radius, seed):
     np.testing.assert_allclose(state.iterate.theta, theta, rtol=0, atol=1e-9 * np.abs(theta).max())
     np.testing.assert_allclose(state.iterate.weights, w, rtol=1e-9)
     assert state.iterate.radius == pytest.approx(D, rel=1e-9)
+
+
+def test_the_settings_that_the_docs_name_exist():
+    page = (Path(__file__).parent.parent / "docs" / "method.md").read_text()
+    table = page.split("What the paper calls by a letter")[1].split("\n\n")[1]
+    named = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[2])]
+    assert len(named) > 20 and set(named) <= {*NAMES, *CONSTANTS}
