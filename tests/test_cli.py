@@ -50,12 +50,15 @@ def test_list_says_what_each_problem_is_and_fits_the_terminal(columns):
         assert [line.split()[0] for line in presets] == list(benchmark.presets)
     assert "  default (single)   single    MLP           1,447     700  4.5e-07       12" in lines
     assert "…" not in result.output
+    assert "    default, double: holds the exact solution" in lines  # wave
+    assert "    paper-single: an earlier run: 1.5e-5, its rounding (the paper has 4.8e-7)" in lines
 
 
 def test_list_for_programs():
     rows = json.loads(run("list", "--json").output)
     assert {(r["problem"], r["preset"]) for r in rows} >= {("burgers", "default"), ("burgers", "paper-double")}
     first = rows[0]
+    assert {r["method"] for r in rows if r["preset"].startswith("paper")} == {"paper"} and first["method"] == "fast"
     assert (first["parameters"], first["sketch"], first["aliases"]) == (1447, 700, ["single"])
     assert first["description"].startswith("Burgers: ") and len({(r["problem"], r["preset"]) for r in rows}) == len(
         rows

@@ -11,7 +11,9 @@ from dsgnar.cli import app
 from dsgnar.storing.directory import RunDirectory
 from dsgnar.storing.files import read_result
 from dsgnar.suite import SUITE
+from dsgnar.suite.published import PUBLISHED
 from dsgnar.tools.bench import results
+from dsgnar.tools.bench.kept import ended
 
 pytestmark = pytest.mark.usefixtures("shared_kernels")
 
@@ -23,6 +25,7 @@ def test_every_figure_of_the_paper_has_a_row_with_a_preset_of_its_precision():
     assert [row.preset for row in results.rows(["burgers"])] == ["default", "double"]
     assert [row.preset for row in results.rows(["multiscale", "kdv"])] == ["default", "double", "single", "default"]
     assert [row.preset for row in results.rows(["poisson10d"])] == ["default"]
+    assert set(PUBLISHED) == found
     with pytest.raises(ValueError, match="no problem 'bugers'"):
         results.rows(["bugers"])
 
@@ -42,6 +45,31 @@ def test_rows_have_the_networks_and_sketches_that_the_docs_print():
     assert found == ours
 
 
+def test_networks_that_are_given_more_have_the_papers_beside_them():
+    both = [(row.name, row.preset) for row in results.rows(["wave", "kdv", "cavity"], like_for_like=True)]
+    assert both == [
+        ("cavity-double", "default"), ("cavity-double-paper-network", "paper-double"),
+        ("wave-single", "default"), ("wave-single-paper-network", "paper-single"),
+        ("wave-double", "double"), ("wave-double-paper-network", "paper-double"),
+        ("kdv-single", "default"), ("kdv-double", "double"),
+    ]  # fmt: skip
+    paper = results.rows(["poisson5d"], like_for_like=True)[1]
+    statement, settings = paper.stated(max_seconds=60.0)
+    assert settings.chosen_method().name == "fast" and settings.max_seconds == 60 and settings.sketch == 4000
+    assert results.named(statement.network) == "GaborNet 1024"
+    networks = {results.named(row.chosen.network) for row in results.rows()}
+    assert networks >= {"MLP 16x6", "Siren 40x4", "Siren 500x1", "SPINN 10x2, rank 10"}
+
+
+def test_a_larger_limit_lets_a_row_continue(tmp_path):
+    (tmp_path / "result.json").write_text('{"stop_reason": "max_iterations"}')
+    (tmp_path / "config.json").write_text('{"problem": "x", "settings": {"max_iterations": 5, "max_seconds": null}}')
+    assert ended(tmp_path) and ended(tmp_path, {"max_iterations": 5}) and ended(tmp_path, {"max_seconds": 9.0})
+    assert not ended(tmp_path, {"max_iterations": 6})
+    (tmp_path / "result.json").write_text('{"stop_reason": "max_seconds"}')
+    assert ended(tmp_path, {"max_seconds": 9.0}) and not ended(tmp_path / "none")
+
+
 def test_the_cavity_is_judged_by_its_velocity():
     assert results.error({"relative_l2": {"u": 1e-4, "p": 3e-2, "velocity": 2e-4}}) == 2e-4
     assert results.error({"relative_l2": {"u": 1e-4}}) == 1e-4
@@ -56,7 +84,8 @@ def test_rows_are_solved_once_and_gone_on_with(tmp_path):
     short = call("--max-seconds", "0.001")
     assert short["stop_reason"] == "max_seconds"
     text = (tmp_path / "results.md").read_text()
-    assert "| Poisson, 5D | double | 3.03e-16 |" in text and "max seconds" in text
+    assert "| Poisson, 5D | double | ~1.00e-07 (~7,000 s) | 3.03e-16 (407 s) |" in text and "max seconds" in text
+    assert "| Siren 32x1, **holds the exact solution** | 226 | 170 |" in text
     before = (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns
     assert call("--max-seconds", "0.001") == short  # read, not solved again
     assert (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns == before

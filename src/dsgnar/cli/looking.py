@@ -30,12 +30,23 @@ def list_problems(as_json: Annotated[bool, typer.Option("--json", help="Print JS
         for preset in benchmark.presets:
             row = _row(benchmark, preset)
             out.print("  " + _line({column: _cell(row, column) for column, _, _ in _COLUMNS}))
+        for remark, presets in _remarks(benchmark).items():
+            out.print(f"    {', '.join(presets)}: {remark}", style="dim", soft_wrap=False)
     out.print(
         "\nerror: relative l2; error and seconds as measured on two CPU cores (-: not run)\n"
         "in brackets: another name of the preset\n"
         "solve with: dsgnar solve PROBLEM --preset PRESET",
         style="dim",
     )
+
+
+def _remarks(benchmark: Benchmark) -> dict[str, list[str]]:
+    """What is to be said about presets, and about which."""
+    out: dict[str, list[str]] = {}
+    for name, preset in benchmark.presets.items():
+        for remark in filter(None, (preset.given, preset.note)):
+            out.setdefault(remark, []).append(name)
+    return out
 
 
 def _line(cells: dict[str, str]) -> str:
@@ -63,7 +74,10 @@ def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:
         "sketch": preset.settings.get("sketch"),
         "error": preset.measured and preset.measured.error,
         "seconds": preset.measured and preset.measured.seconds,
+        "method": preset.settings.get("method", "fast"),
         "about": preset.about,
+        "given": preset.given,
+        "note": preset.note,
         "description": f"{benchmark.title}: {benchmark.about}",
     }
 

@@ -175,6 +175,12 @@ def results_(
         ),
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit of each row.")] = None,
+    like_for_like: Annotated[
+        bool,
+        typer.Option(
+            "--like-for-like", help="Also the paper's network, where ours holds the solution or a part of it."
+        ),
+    ] = False,
     into: Into = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
@@ -183,7 +189,7 @@ def results_(
     Each row is a run directory. Ctrl-C stops after the current iteration. Run the command again to continue.
     """
     with wrong_values():
-        chosen = results.rows(problems or ())
+        chosen = results.rows(problems or (), like_for_like)
     directory = _place(directory, "results", "table2")
     limits = {} if max_seconds is None else {"max_seconds": max_seconds}
     found = []
@@ -192,7 +198,7 @@ def results_(
             for row, result in results.table(directory, chosen, limits, () if quiet else (Progress(err),)):
                 found.append((row, result))
                 here = results.error(result)
-                out.print(f"{row.name:24} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
+                out.print(f"{row.name:28} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
         except (Interrupted, Terminated):
             say(f"interrupted; run the same command again to continue, its runs are in {directory}")
             raise typer.Exit(NOT_SOLVED) from None

@@ -15,6 +15,9 @@ from dsgnar.solving.method import FAST
 TUNED = replace(FAST, scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, undamped=0, restarts=0)
 
 
+HOLDS_IT = "holds the exact solution"  # a network with parameters for which it is the solution: Preset.given
+
+
 @dataclass(frozen=True)
 class Measured:
     """What a preset reached on two CPU cores: relative l2 error and seconds."""
@@ -34,6 +37,8 @@ class Preset:
     settings: Mapping[str, Any] = field(default_factory=dict)  # fields of `Settings`
     measured: Measured | None = None
     statement: Mapping[str, Any] = field(default_factory=dict)  # keyword-only arguments of `problem`
+    given: str = ""  # what the network has of this solution from the start, where that is more than a general form
+    note: str = ""  # what else was measured with it; a line of `dsgnar list`
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@
     machine        what this machine is, and its GEMM rate
     records        earlier results, and how today's compare with them
     report         markdown and a figure
+    kept           a solve that is kept in a run directory, and continued there
     results        Table 1 of the paper: errors and times of all problems
     jacobians      Table 2 of the paper: the time to build Jacobians
 

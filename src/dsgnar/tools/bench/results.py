@@ -1,24 +1,26 @@
-"""Table 1 of the paper: the relative l2 error of every problem, the paper's beside the one reached here.
+"""Table 1 of the paper: the error and time of every problem, the paper's and the best before it beside those reached here.
 
 A row is a problem in one precision. It is solved with the preset `single` or `double`, or else the first one of that
-precision, in its own run directory. A row that has ended is read; one that was interrupted continues from its last
-checkpoint.
+precision, in its own run directory (`kept.py`). Some of those networks hold the exact solution or are given a part of it;
+the table says so, and beside such a row there can be another: the paper's network, solved with `fast`.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dsgnar.solving.context import Context
-from dsgnar.solving.loop import run
+from dsgnar.networks import Architecture
+from dsgnar.networks.gabor import GaborNet
+from dsgnar.networks.spinn import SPINN
 from dsgnar.solving.observers import Observer
-from dsgnar.solving.state import RunState
-from dsgnar.storing.directory import RunDirectory, restored
-from dsgnar.storing.files import read_result, unfinished
+from dsgnar.solving.settings import Settings
 from dsgnar.suite import SUITE
-from dsgnar.suite.base import Benchmark
+from dsgnar.suite.base import Benchmark, Preset
 from dsgnar.suite.own_file import find
+from dsgnar.suite.published import PUBLISHED
+from dsgnar.suite.statement import Statement
+from dsgnar.tools.bench.kept import solved
 
 
 @dataclass(frozen=True)
@@ -28,27 +30,39 @@ class Row:
     problem: str
     precision: str
     preset: str
+    like_for_like: bool = False  # the paper's network with `fast`, beside a row whose network is given more
 
     @property
     def name(self) -> str:
-        return f"{self.problem}-{self.precision}"
+        return f"{self.problem}-{self.precision}" + ("-paper-network" if self.like_for_like else "")
 
     @property
     def paper(self) -> float:
         return SUITE[self.problem].paper[self.precision]
 
+    @property
+    def chosen(self) -> Preset:
+        return SUITE[self.problem].presets[self.preset]
 
-def rows(problems: Sequence[str] = ()) -> tuple[Row, ...]:
-    """All rows, or those of some problems."""
+    def stated(self, **limits: Any) -> tuple[Statement, Settings]:
+        """What is solved, and how."""
+        statement = find(self.problem, self.preset)
+        return statement, statement.changed({"method": "fast", **limits} if self.like_for_like else limits)
+
+
+def rows(problems: Sequence[str] = (), like_for_like: bool = False) -> tuple[Row, ...]:
+    """All rows, or those of some problems; with `like_for_like`, the paper's network beside those that are given more."""
     for name in problems:
         if name not in SUITE:
             raise ValueError(f"there is no problem {name!r} in the table, only {', '.join(SUITE)}")
-    return tuple(
-        Row(name, precision, _preset(benchmark, precision))
-        for name, benchmark in SUITE.items()
-        for precision in benchmark.paper
-        if not problems or name in problems
-    )
+    out: list[Row] = []
+    for name, benchmark in SUITE.items():
+        for precision in benchmark.paper if not problems or name in problems else ():
+            row = Row(name, precision, _preset(benchmark, precision))
+            out.append(row)
+            if like_for_like and row.chosen.given:
+                out.append(Row(name, precision, f"paper-{precision}", like_for_like=True))
+    return tuple(out)
 
 
 def _preset(benchmark: Benchmark, precision: str) -> str:
@@ -60,25 +74,7 @@ def table(
 ) -> Iterator[tuple[Row, dict[str, Any]]]:
     """Solve row after row; each comes with the content of its result.json."""
     for row in chosen:
-        path = directory / row.name
-        if not _ended(path):
-            kept = RunDirectory(path)
-            context, state = _where_it_is(row, kept, limits)
-            run(context, state, (kept, *observers))
-        yield row, read_result(path)
-
-
-def _ended(path: Path) -> bool:
-    return (path / "result.json").exists() and not unfinished(path)
-
-
-def _where_it_is(row: Row, kept: RunDirectory, limits: dict[str, Any]) -> tuple[Context, RunState]:
-    if (kept.path / "config.json").exists():
-        return restored(kept, **limits)
-    kept.statement = statement = find(row.problem, row.preset)
-    settings = replace(statement.settings, **limits)
-    context = Context.of(statement.problem, statement.network, settings, statement.reference())
-    return context, context.start()
+        yield row, solved(directory / row.name, lambda row=row: row.stated(**limits), limits, observers)
 
 
 def error(result: dict[str, Any]) -> float:
@@ -87,30 +83,42 @@ def error(result: dict[str, Any]) -> float:
     return errors.get("velocity", max(errors.values()))
 
 
+def named(network: Architecture) -> str:
+    """A network in a few words: `Siren 40x4`."""
+    kind = type(network).__name__
+    if isinstance(network, GaborNet):
+        return f"{kind} {network.features}"
+    widths = tuple(getattr(network, "widths", ()))
+    same = len(set(widths)) == 1
+    size = f"{widths[0]}x{len(widths)}" if same else "-".join(map(str, widths))
+    return f"{kind} {size}, rank {network.rank}" if isinstance(network, SPINN) else f"{kind} {size}"
+
+
+def _ansatz(row: Row) -> str:
+    words = [named(row.chosen.network), "the paper's" if row.like_for_like else "", f"**{row.chosen.given}**"]
+    return ", ".join(word for word in words if word.strip("*"))
+
+
 _HEAD = (
-    "problem",
-    "precision",
-    "paper",
-    "here",
-    "here / paper",
-    "parameters",
-    "sketch",
-    "iterations",
-    "seconds",
-    "ended",
-)
+    "problem", "precision", "best before", "paper (H100)", "here", "here / paper", "ansatz", "parameters", "sketch",
+    "iterations", "ended",
+)  # fmt: skip
 
 
 def markdown(found: Sequence[tuple[Row, dict[str, Any]]], stamp: str = "") -> str:
-    """The table."""
+    """The table: relative l2 errors, and seconds in brackets."""
     lines = [stamp, ""] if stamp else []
     lines += ["| " + " | ".join(_HEAD) + " |", "|" + "---|" * len(_HEAD)]
     for row, result in found:
-        here = error(result)
+        here, published = error(result), PUBLISHED[row.problem, row.precision]
         cells = (
-            SUITE[row.problem].title, row.precision, f"{row.paper:.2e}", f"{here:.2e}", f"{here / row.paper:.2g}",
-            f"{result['parameters']:,}", result["sketch"], result["iterations"], f"{result['seconds']['solve']:.0f}",
-            result["stop_reason"].replace("_", " "),
+            SUITE[row.problem].title, row.precision, published.before or "-", _cell(row.paper, published.seconds),
+            _cell(here, result["seconds"]["solve"]), f"{here / row.paper:.2g}", _ansatz(row), f"{result['parameters']:,}",
+            result["sketch"], result["iterations"], result["stop_reason"].replace("_", " "),
         )  # fmt: skip
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _cell(value: float, seconds: float) -> str:
+    return f"{value:.2e} ({seconds:,.{1 if seconds < 10 else 0}f} s)"
