@@ -84,7 +84,7 @@ def test_rows_are_solved_once_and_gone_on_with(tmp_path):
     short = call("--max-seconds", "0.001")
     assert short["stop_reason"] == "max_seconds"
     text = (tmp_path / "results.md").read_text()
-    assert "| Poisson, 5D | double | ~1.00e-07 (~7,000 s) | 3.03e-16 (407 s) |" in text and "max seconds" in text
+    assert "| Poisson, 5D | double | ~1e-07 (~7,000 s) | 3.03e-16 (407 s) |" in text and "max seconds" in text
     assert "| Siren 32x1, **holds the exact solution** | 226 | 170 |" in text
     before = (tmp_path / "poisson5d-double" / "result.json").stat().st_mtime_ns
     assert call("--max-seconds", "0.001") == short  # read, not solved again
