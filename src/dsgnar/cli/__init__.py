@@ -8,9 +8,10 @@ from dsgnar.cli import reporting
 from dsgnar.cli import looking
 from dsgnar.cli import measuring
 from dsgnar.cli import drawing
+from dsgnar.cli import ablating
 from dsgnar.cli.common import app
 
-__all__ = ["app", "drawing", "looking", "main", "measuring", "reporting", "solving"]
+__all__ = ["ablating", "app", "drawing", "looking", "main", "measuring", "reporting", "solving"]
 
 
 def main() -> None:

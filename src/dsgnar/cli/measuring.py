@@ -76,7 +76,7 @@ def bench(
         text = report.markdown(rows, **stamp)
         write_atomically(directory / "bench.md", text.encode())
         drawn = report.figure(rows, f"{stamp['machine']}; dsgnar {stamp['version']}", directory / "bench.png")
-        _fill(into, "bench", text)
+        fill(into, "bench", text)
     out.print(
         f"written to {directory}/ (bench.json, bench.md{', bench.png' if drawn else ''}); earlier results: {file}"
     )
@@ -100,7 +100,8 @@ def _line(cells: tuple[str, ...]) -> str:
     return "  ".join([*words, rest]).rstrip()
 
 
-def _fill(into: str | None, mark: str, text: str) -> None:
+def fill(into: str | None, mark: str, text: str) -> None:
+    """Put a table into the page that was asked for, if any."""
     if into is not None:
         page, _, wanted = into.partition("#")
         with wrong_values():
@@ -157,7 +158,7 @@ def jacobians_(
             )
         text = jacobians.markdown(measured)
         write_atomically(directory / "jacobians.md", text.encode())
-        _fill(into, "jacobians", text)
+        fill(into, "jacobians", text)
     out.print(f"written to {directory}/ (jacobians.json, jacobians.md)")
 
 
@@ -208,5 +209,5 @@ def results_(
         stamp = f"`dsgnar reproduce results`, {where}, dsgnar {machine.version()}, {date}."
         text = results.markdown(found, stamp)
         write_atomically(directory / "results.md", text.encode())
-        _fill(into, "results", text)
+        fill(into, "results", text)
     out.print(f"written to {directory}/results.md, with a run directory for each row")

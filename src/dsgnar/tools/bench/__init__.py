@@ -11,6 +11,7 @@
     kept           a solve that is kept in a run directory, and continued there
     results        Table 1 of the paper: errors and times of all problems
     jacobians      Table 2 of the paper: the time to build Jacobians
+    ablation       Figure 4 of the paper, and other choices of the method one at a time
 
 `fast` and `paper` take turns, repeat by repeat, so that a noisy machine slows both.
 """

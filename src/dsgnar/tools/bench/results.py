@@ -88,9 +88,8 @@ def named(network: Architecture) -> str:
     kind = type(network).__name__
     if isinstance(network, GaborNet):
         return f"{kind} {network.features}"
-    widths = tuple(getattr(network, "widths", ()))
-    same = len(set(widths)) == 1
-    size = f"{widths[0]}x{len(widths)}" if same else "-".join(map(str, widths))
+    widths: list[int] = list(getattr(network, "widths", ()))
+    size = f"{widths[0]}x{len(widths)}" if len(set(widths)) == 1 else "-".join(map(str, widths))
     return f"{kind} {size}, rank {network.rank}" if isinstance(network, SPINN) else f"{kind} {size}"
 
 
