@@ -1,6 +1,6 @@
 """Reference solutions (Appendix C of the paper): computed here, each checked in independent ways, and stored.
 
-    load(name)        the stored table of a problem whose solution has no closed form: kdv, ks, cavity
+    load(name)        the stored table of a problem whose solution has no closed form (`STORED`)
     generate(name)    compute that table again, run its checks, write both
     check(name)       repeat the checks of a reference; also of Burgers' equation, which has an exact solution by quadrature
 
@@ -16,7 +16,7 @@ import scipy
 
 from dsgnar.suite.truth.table import Comparison, Table
 
-STORED = ("kdv", "ks", "cavity")
+STORED = ("kdv", "ks", "cavity", "burgers2d", "heat_longtime")
 CHECKED = ("burgers", *STORED)
 DATA = Path(__file__).parent / "data"
 
