@@ -9,9 +9,10 @@ from dsgnar.cli import looking
 from dsgnar.cli import measuring
 from dsgnar.cli import drawing
 from dsgnar.cli import ablating
+from dsgnar.cli import yardstick
 from dsgnar.cli.common import app
 
-__all__ = ["ablating", "app", "drawing", "looking", "main", "measuring", "reporting", "solving"]
+__all__ = ["ablating", "app", "drawing", "looking", "main", "measuring", "reporting", "solving", "yardstick"]
 
 
 def main() -> None:
