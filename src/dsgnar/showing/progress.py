@@ -116,6 +116,8 @@ def _headline(run: View) -> list[Text]:
     now = f"{last.precision} precision" if last.precision != precision else ""  # a double run begins in single
     parts = [f"iteration {last.iteration}", f"stage {last.stage}", now, rate(history), duration(last.seconds)]
     lines = [Text("   ".join(filter(None, parts)))]
+    if run.state.cuts and not run.marching:
+        lines.insert(0, Text(f"attempt {run.state.cuts + 1}: the equations did not hold well enough before"))
     if run.marching:
         start, end = run.march.times[-2:]
         whole = f" of {run.intervals}" if run.intervals else ""
@@ -137,6 +139,9 @@ def _quantities(history: Sequence[Record]) -> list[tuple[str, str, str]]:
         rows.append(("held-out loss", scientific(held[-1]), curve(held)))
     if errors:
         rows.append(("error", scientific(errors[-1]), curve(errors)))
+    estimates = _carried([r.estimate for r in history])
+    if estimates:
+        rows.append(("estimated error", scientific(estimates[-1]), curve(estimates)))
     return [
         *rows,
         ("lambda", scientific(last.lam, 2), curve([r.lam for r in history])),
@@ -149,7 +154,8 @@ def _quantities(history: Sequence[Record]) -> list[tuple[str, str, str]]:
 def _about(run: View) -> str:
     settings, count = run.settings, run.residuals.parameters.count
     sizes = f"{type(run.network).__name__}, {count} parameters, sketch {settings.sketch}"
-    return f"{sizes}, {settings.precision} precision, method {settings.method.name}"
+    tol = f", tolerance {settings.tol:g}" if settings.tol < math.inf else ""
+    return f"{sizes}, {settings.precision} precision, method {settings.method.name}{tol}"
 
 
 def curve(values: Sequence[float], width: int = CURVE) -> str:

@@ -1,4 +1,4 @@
-"""The error of a solution; where no reference is known, the residual of its equations.
+"""The error of a solution; where no reference is known, its estimate; where that is not known either, the residual.
 
 Magnitudes are taken at the points of the reference, or at random points of the domain.
 """
@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dsgnar.calculus.streams import stream
-from dsgnar.problem.domain import Interior
+from dsgnar.problem.domain import Box, Interior
 from dsgnar.problem.reference import Reference
 from dsgnar.problem.sampling import sample
 from dsgnar.showing.planes import Plane, grid_axes, values_on
@@ -23,20 +23,30 @@ Curve = tuple[np.ndarray, np.ndarray]  # coordinates and values
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """How far a solution is off, and where: by its error if a reference is known, else by the residual of its equations."""
+    """How far a solution is off, and where: by its error, its estimated error, or the residual of its equations."""
 
     solution: Solution
-    reference: Reference | None
+    reference: Reference | None  # without one it becomes the corrected solution, where the error could be estimated
     names: tuple[str, ...] = field(init=False)
+    estimated: bool = field(init=False)
 
     def __post_init__(self):
+        estimated = self.reference is None and self.solution.error_estimate is not None
+        if estimated:
+            object.__setattr__(self, "reference", _corrected(self.solution))
         names = tuple(self.reference.values) if self.reference is not None else ("",)
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "estimated", estimated)
 
     @property
     def word(self) -> str:
         """What the magnitudes are."""
-        return "residual" if self.reference is None else "absolute error"
+        return "residual" if self.reference is None else "estimated error" if self.estimated else "absolute error"
+
+    @property
+    def relative(self) -> str:
+        """What root mean squares are."""
+        return "residual" if self.reference is None else "estimated error" if self.estimated else "relative error"
 
     # --- at points ----------------------------------------------------------------------------------------------------
 
@@ -45,7 +55,7 @@ class Quality:
         """Points all over the domain (n, d)."""
         if self.reference is not None:
             return self.reference.points
-        return sample(Interior(), self.solution.problem.domain, SAMPLE, stream(0, "figure"))
+        return _sample(self.solution.problem.domain)
 
     @cached_property
     def everywhere(self) -> dict[str, np.ndarray]:
@@ -115,6 +125,23 @@ class Quality:
         k = self.solution.problem.domain.index(axis)
         centre, above = mean_squares(self.points[:, k], self.everywhere[name])
         return centre, np.sqrt(above / np.mean(self.scale[name] ** 2))
+
+
+def _corrected(solution: Solution) -> Reference:
+    """The solution with its estimated error added, as what it is compared with."""
+    domain, better = solution.problem.domain, solution.corrected()
+    points = _sample(domain)
+
+    def function(**coordinates: np.ndarray) -> dict[str, np.ndarray]:
+        values = better.at(np.stack(list(coordinates.values()), axis=1))
+        return dict(zip(solution.unknowns, values.T, strict=True))
+
+    values = function(**dict(zip(domain.axes, points.T, strict=True)))
+    return Reference(points, values, float("nan"), "the solution with its estimated error added", function=function)
+
+
+def _sample(domain: Box) -> np.ndarray:
+    return sample(Interior(), domain, SAMPLE, stream(0, "figure"))
 
 
 def residual(solution: Solution, points: np.ndarray) -> np.ndarray:

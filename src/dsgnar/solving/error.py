@@ -58,7 +58,12 @@ class Estimate:
 
     def meets(self, tol: float) -> bool:
         """Whether the errors are below a tolerance, for all that is known."""
-        return self.known and SAFE * max(self.errors.values()) <= tol
+        return self.known and SAFE * self.largest <= tol
+
+    @property
+    def largest(self) -> float:
+        """The error of the worst unknown."""
+        return max(self.errors.values())
 
     @property
     def known(self) -> bool:
@@ -73,7 +78,7 @@ def with_error(verdict: Verdict, found: Estimate, tol: float) -> Verdict:
     """
     if tol < WRONG and found.meets(tol):
         return Verdict.SOLVED
-    wrong = found.known and max(found.errors.values()) > WRONG
+    wrong = found.known and found.largest > WRONG
     return Verdict.PARTLY if verdict is Verdict.SOLVED and wrong else verdict
 
 

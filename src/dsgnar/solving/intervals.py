@@ -8,7 +8,7 @@ A cut interval begins near the network of the last one, every other time from sc
 another length may be a poor place to begin.
 
 Where there is nothing to cut (no time, hard values, one interval that was asked for), a problem is begun again from other
-parameters, and the best attempt counts.
+parameters, and the best attempt counts. Where values outgrow the sizes assumed, the whole is begun again (`sizing.py`).
 """
 
 import math
@@ -19,6 +19,7 @@ import numpy as np
 
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.solving import judging
+from dsgnar.solving.sizing import outgrown
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import FAILED
@@ -86,11 +87,14 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     if not cutting and context.march.count > 1:
         return None  # intervals that a person chose
-    if state.cuts >= (method.cuts if cutting else method.restarts):
-        return None
     size = max(judging.here(context, state))
     if size <= method.interval_goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
+    sizes = outgrown(context, state)
+    if sizes is not None:
+        return _in_new_sizes(context, state, sizes)
+    if state.cuts >= (method.cuts if cutting else method.restarts):
+        return None
     if not cutting:
         end = state.times[-1] if state.times else math.inf
         return replace(context.begin(_better(state, size), _again(context, state), end), cuts=state.cuts + 1)
@@ -100,6 +104,28 @@ def again(context: "Context", state: RunState) -> RunState | None:
     share = 0.5 if size <= FAILED else 0.25
     shorter = context.begin(state, _again(context, state), begin + share * (end - begin))
     return replace(shorter, cuts=state.cuts + 1, best_residual=size)
+
+
+def _in_new_sizes(context: "Context", state: RunState, sizes: tuple[float, ...]) -> RunState:
+    """The problem begun again from its first time, since unknowns have other sizes than was assumed."""
+    end = math.inf
+    if state.times:
+        begin, end = state.times[-2:]
+        end = state.times[0] + (0.5 if automatic(context) else 1.0) * (end - begin)
+    anew = replace(
+        state,
+        sizes=sizes,
+        resized=state.resized + 1,
+        finished=(),
+        worst=None,
+        relative=None,
+        terms=None,
+        unfinished=None,
+        best=None,
+        best_residual=math.inf,
+        best_stop=None,
+    )
+    return replace(context.begin(anew, context.first, end), cuts=state.cuts + 1)
 
 
 def _better(state: RunState, size: float) -> RunState:

@@ -1,14 +1,12 @@
 """How well a state satisfies its problem, on points that took no part in training. The worst time interval counts."""
 
-import math
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
 
-from dsgnar.solving.error import estimate
+from dsgnar.solving.error import Estimate, estimate
 from dsgnar.solving.state import RunState
-from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
 
 if TYPE_CHECKING:
@@ -44,17 +42,16 @@ def relative(context: "Context", state: RunState) -> tuple[float, ...]:
     return now if state.relative is None else tuple(map(max, now, state.relative))
 
 
-def good_enough(context: "Context", state: RunState) -> StopReason | None:
-    """A reason to stop, where a tolerance is met; looked at now and then, since an estimate costs as much as an iteration.
+def estimated(context: "Context", state: RunState) -> Estimate | None:
+    """The error where a run ends by it; looked at now and then, since an estimate costs as much as an iteration.
 
     Not in a march: the error at the end of one interval says little about that of the whole.
     """
-    tol, look = context.settings.tol, state.iterate.iteration % context.settings.method.look_every == 0
-    if tol == math.inf or not look or state.plan.stage == 1 or state.interval:
+    look = state.iterate.iteration % context.settings.method.look_every == 0
+    if context.settings.sought == 0 or not look or state.plan.stage == 1 or state.interval:
         return None
     if state.times and state.times[-1] < context.march.times[-1]:
         return None
     if max(here(context, state)) > FAILED:
         return None
-    found = estimate(context.so_far(state).model, state.iterate.theta[None], context.judge)
-    return StopReason.TOLERANCE if found.meets(tol) else None
+    return estimate(context.so_far(state).model, state.iterate.theta[None], context.judge)

@@ -19,6 +19,7 @@ from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
 from dsgnar.solving.observers import Observer, View
 from dsgnar.solving.record import Record
+from dsgnar.solving.sizing import resized
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
@@ -54,13 +55,18 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
     if next_plan.precision != plan.precision:
         theta = replace(theta, theta=theta.theta.astype(DTYPES[next_plan.precision]), mean_squares=None)
     after = replace(state, iterate=theta, plan=next_plan, seconds=seconds)
+    stop = stop or context.limit(after)
+    found = judging.estimated(context, after) if stop is None else None
+    if found is not None and found.meets(context.settings.sought):
+        stop = StopReason.TOLERANCE
     record = _record(context, state, after, active, theta_next, step)
+    record = replace(record, estimate=None if found is None or not found.known else found.largest)
     watch.lap()  # looking at errors is not solving
     after = replace(
         after,
         evaluated=after.points_key == state.points_key,
         history=(*state.history, record),
-        stop=stop or context.limit(after) or judging.good_enough(context, after),
+        stop=stop,
     )
     return after, record
 
@@ -116,7 +122,8 @@ def _record(context: Context, state: RunState, after: RunState, active: Active, 
 @x64
 def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -> Solution:
     """Go on from a state until the run stops. A signal that ended it is raised again once everything is safe."""
-    interruption, state = Interruption(), resumed(context, state)
+    interruption, context = Interruption(), resized(context, state.sizes)
+    state = resumed(context, state)
 
     def tell(solution: Solution | None) -> None:
         for observer in observers:
@@ -126,7 +133,7 @@ def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -
         for observer in observers:
             observer.started(View(context, state, interruption))
         with interruption:
-            state, stop = _iterate(context, state, observers, interruption)
+            context, state, stop = _iterate(context, state, observers, interruption)
             best = intervals.settled(context, state)
             if best is not state and best.best_stop is not None and not stop.is_limit:
                 stop = best.best_stop
@@ -147,8 +154,8 @@ def resumed(context: Context, state: RunState) -> RunState:
 
 def _iterate(
     context: Context, state: RunState, observers: Sequence[Observer], interruption: Interruption
-) -> tuple[RunState, StopReason]:
-    """Iterate, interval after interval; the last state, and why that was the end."""
+) -> tuple[Context, RunState, StopReason]:
+    """Iterate, interval after interval; the last state, its surroundings, and why that was the end."""
     context.watch.lap()
     try:
         while True:
@@ -164,11 +171,11 @@ def _iterate(
             stop = state.stop
             another = intervals.again(context, state)
             if another is not None:
-                state = another
+                context, state = resized(context, another.sizes), another
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
             elif stop is not None:
-                return state, state.unfinished if state.unfinished is not None and stop.converged else stop
+                return context, state, state.unfinished if state.unfinished is not None and stop.converged else stop
     except KeyboardInterrupt:  # a second Ctrl-C: the last complete iteration counts
         interruption.note()
-        return state, StopReason.INTERRUPTED
+        return context, state, StopReason.INTERRUPTED

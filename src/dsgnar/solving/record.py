@@ -31,6 +31,7 @@ class Record:
     seconds: float  # of solving, since the start
     held_out: float | None  # the loss on held-out points, where it was looked at
     error: dict[str, float] | None  # against a reference, where there is one and it was looked at
+    estimate: float | None = None  # of the largest error, where a tolerance asks for it and the checks hold
 
     def row(self, conditions: tuple[str, ...]) -> dict[str, Any]:
         """The record as a row of history.csv: a column for each condition's mean square and weight."""
@@ -43,7 +44,7 @@ class Record:
             elif f.name == "error":
                 out["error"] = None if value is None else max(value.values())
                 out.update({f"error[{name}]": v for name, v in (value or {}).items()})
-            else:
+            elif f.name != "estimate" or value is not None:
                 out["lambda" if f.name == "lam" else f.name] = value
         return out
 

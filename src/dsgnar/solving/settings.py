@@ -18,13 +18,14 @@ from dsgnar.solving.march import Intervals
 from dsgnar.solving.method import METHODS, Method, check_constant
 
 POINTS_1D = 2048  # interior points of a problem in one variable
+ENOUGH = 1e-8  # the error with which a problem in several variables is solved where nothing was asked for
 
 
 @dataclass(frozen=True)
 class Settings:
     """How a problem is solved. Every field of the method can be set too: `solve(problem, hashes=1)`."""
 
-    precision: Precision | None = None  # None: double for functions of one variable, else single
+    precision: Precision | None = None  # None: double, and single for methods that have no scales
     method: str | Method = "fast"  # "fast", "paper", or a `Method`
     seed: int = 0
     sketch: int | None = None  # s; None: the method's share of the number of parameters
@@ -33,6 +34,7 @@ class Settings:
     intervals: Intervals = "auto"  # of time: found on the way, how many, or the times between them (section 4.4)
     scales: Mapping[str, float] | None = None  # sizes of unknowns; those left out are estimated
     tol: float | None = None  # the relative l2 error that is to be reached
+    enough: float | None = None  # the estimated error at which a run ends; 0: it goes on as long as it gains
     max_iterations: int = 2000  # of each time interval
     max_seconds: float | None = None
     # Constants of the method that are changed most often. None: as the method has them.
@@ -63,6 +65,8 @@ class Settings:
         _check(seconds is None or _positive(seconds), f"max_seconds must be positive, not {seconds!r}")
         tol = self.tol
         _check(tol is None or (_positive(tol) and tol < 1), f"tol must be a number between 0 and 1, not {tol!r}")
+        enough = self.enough
+        _check(enough is None or enough == 0 or _positive(enough), f"enough must be 0 or positive, not {enough!r}")
         object.__setattr__(self, "intervals", _intervals(self.intervals))
         for name, size in (self.scales or {}).items():
             _check(_positive(size) and size < math.inf, f"scales: the size of {name!r} must be positive, not {size!r}")
@@ -82,13 +86,19 @@ class Settings:
     def for_problem(self, problem: Problem) -> "Settings":
         """With precision and points that suit a problem.
 
-        In one variable double is nearly free, errors grow along time, and few points are as good as many.
+        Double costs little more than single at the sizes of default networks, and finds solutions that single cannot. A run
+        that nobody asked to be exact ends where its error is small enough for most purposes. In one variable a run to the
+        end takes seconds, errors grow along time, and few points are as good as many.
         """
-        if problem.domain.dimension > 1:
-            return replace(self, precision=self.precision or "single")
-        points = self.points or min(self.chosen_method().points, POINTS_1D)
-        most = self.max_points or max(points, min(self.chosen_method().max_points, 4 * POINTS_1D))
-        return replace(self, precision=self.precision or "double", points=points, max_points=most)
+        left_open, scaled, many = self.precision is None, self.chosen_method().scaled, problem.domain.dimension > 1
+        precision = self.precision or ("double" if scaled else "single")
+        enough = self.enough if self.enough is not None else ENOUGH if left_open and scaled and many else 0.0
+        chosen = replace(self, precision=precision, enough=enough)
+        if many:
+            return chosen
+        points = self.points or min(chosen.chosen_method().points, POINTS_1D)
+        most = self.max_points or max(points, min(chosen.chosen_method().max_points, 4 * POINTS_1D))
+        return replace(chosen, points=points, max_points=most)
 
     def resolve(self, parameters: int, scales: Scales | None = None, intervals: Intervals | None = None) -> "Resolved":
         """What is in force for a network with so many parameters, and a problem with these scales and intervals."""
@@ -106,7 +116,7 @@ class Settings:
         sizes = sketch, columns, late
         return Resolved(
             self.precision or "single", method, self.seed, *sizes, cut, scales, self.max_iterations, seconds,
-            self.tol or math.inf,
+            self.tol or math.inf, self.enough or 0.0,
         )  # fmt: skip
 
 
@@ -125,9 +135,15 @@ class Resolved:
     max_iterations: int
     max_seconds: float  # infinity: no limit
     tol: float = math.inf  # infinity: none was asked for
+    enough: float = 0.0  # the estimated error at which a run ends; 0: none
+
+    @property
+    def sought(self) -> float:
+        """The error at which a run ends: the tolerance, or what is small enough; 0: as small as it gets."""
+        return self.tol if self.tol < math.inf else self.enough
 
 
-LIMITS = ("max_iterations", "max_seconds", "tol")  # settings that say when to stop, and change nothing else
+LIMITS = ("max_iterations", "max_seconds", "tol", "enough")  # settings that say when to stop, and change nothing else
 NAMES = tuple(f.name for f in dataclasses.fields(Settings))
 CONSTANTS = tuple(f.name for f in dataclasses.fields(Method) if f.name != "name")
 CHANGES = tuple(name for name in NAMES if name in CONSTANTS)  # constants of the method that are settings too

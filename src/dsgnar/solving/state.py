@@ -37,6 +37,8 @@ class RunState:
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
     relative: tuple[float, ...] | None = None  # their largest residuals over the size of their terms, by condition
     terms: tuple[float, ...] | None = None  # the largest sizes of the terms of each condition
+    sizes: tuple[float, ...] | None = None  # of the unknowns; None: those that the data give
+    resized: int = 0  # how often they changed
     unfinished: StopReason | None = None  # why one of them was left before it had converged
     # --- for stopping
     stop: StopReason | None = None  # why there is no next iteration in this time interval

@@ -21,7 +21,7 @@ class StopReason(enum.Enum):
         "the loss has reached the rounding floor of this precision",
         True,
     )
-    TOLERANCE = ("tolerance_met", "the estimated error is below the tolerance", True)
+    TOLERANCE = ("tolerance_met", "the estimated error is small enough", True)
     REJECTED = (
         "steps_rejected",
         "too many steps in a row were rejected: none of them decreased the loss",

@@ -22,7 +22,7 @@ from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
 
 FLOOR = 1e-7  # below the errors of single precision
-SINGLE = 5e-7  # tolerances down to here are tried in single precision first; it ends between 1e-7 and 1e-5
+SINGLE = 1e-5  # tolerances down to here are tried in single precision first; it ends between 1e-7 and 1e-5
 REACHED = {"single": 3e-5, "double": 1e-10}  # residuals over their terms that a healthy interval reaches
 LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
 
@@ -34,11 +34,9 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
         raise ValueError(
             f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
         )
+    if settings.precision is None and settings.tol >= SINGLE and problem.domain.dimension > 1:
+        yield network, _strict(replace(settings, precision="single"), settings.tol, problem)
     base = _strict(settings, settings.tol, problem)
-    if settings.precision is None:
-        if base.precision == "single" and settings.tol >= SINGLE:
-            yield network, base
-        base = _strict(replace(settings, precision="double"), settings.tol, problem)
     first = default_network(problem) if network is None else network
     for width, points in LEVELS:
         wider = _wider(first, width)

@@ -33,6 +33,7 @@ def _record(row: dict[str, str], conditions: tuple[str, ...]) -> Record:
         "lam": float(row["lambda"]),
         "held_out": float(row["held_out"]) if row["held_out"] else None,
         "error": errors or None,
+        "estimate": float(row["estimate"]) if row.get("estimate") else None,
         "accepted": row["accepted"] == "True",
     }
     for name, kind in typing.get_type_hints(Record).items():

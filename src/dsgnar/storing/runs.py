@@ -22,6 +22,7 @@ from dsgnar.solving.march import March
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Resolved, Settings
+from dsgnar.solving.sizing import in_sizes
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict
@@ -114,7 +115,9 @@ def end(directory: Path, solution: Solution, statement: Statement) -> None:
     table = to_csv(_outcome(solution).history, tuple(solution.problem.conditions))
     write_atomically(directory / "history.csv", table.encode())
     buffer = io.BytesIO()
-    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times))
+    scales = _outcome(solution).settings.scales
+    sizes = () if scales is None else scales.unknowns
+    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times), sizes=np.asarray(sizes))
     write_atomically(directory / "solution.npz", buffer.getvalue())
     write_atomically(directory / "result.json", _json(result(solution, statement)))
 
@@ -189,14 +192,15 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
         settings = settings_of(read_config(directory))
     if not (directory / "result.json").exists():
         return _so_far(directory, statement, settings)
-    stated = statement.problem, statement.network, settings.precision, settings.seed, settings.intervals
-    model, _ = Model.of(*stated, scales=settings.scales)
     reached = read_result(directory)
     try:
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
-            thetas, times = file["thetas"], file["times"]
+            thetas, times, sizes = file["thetas"], file["times"], file.get("sizes", ())
     except Exception as error:  # a damaged archive raises whatever its reader stumbles over
         raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
+    settings = in_sizes(settings, statement.problem, tuple(map(float, sizes)) or None)
+    stated = statement.problem, statement.network, settings.precision, settings.seed, settings.intervals
+    model, _ = Model.of(*stated, scales=settings.scales)
     model = dataclasses.replace(model, march=March(tuple(map(float, times))))
     expected = (model.march.count, model.residuals.parameters.count)
     if thetas.shape != expected:
@@ -223,6 +227,7 @@ def _so_far(directory: Path, statement: Statement, settings: Resolved) -> Soluti
     if state is None:
         what = "; ".join(complaints) or "it has no checkpoint yet"
         raise RunError(f"the run in {directory} has not ended, and {what}; continue with `dsgnar resume {directory}`")
+    settings = in_sizes(settings, statement.problem, state.sizes)
     return Context.of(statement.problem, statement.network, settings).solution(state, StopReason.INTERRUPTED)
 
 

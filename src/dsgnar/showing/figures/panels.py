@@ -128,7 +128,7 @@ def _curves(axis: Axes, solution: Solution, quality: Quality) -> None:
     values = solution.at(x[:, None])
     for k, (unknown, colour) in enumerate(zip(solution.unknowns, LINES, strict=False)):
         axis.plot(x, values[:, k], color=colour, label=mathtext(unknown))
-    if quality.reference is not None:
+    if quality.reference is not None and not quality.estimated:
         order = np.argsort(quality.points[:, 0])
         for exact in quality.reference.values.values():
             axis.plot(quality.points[order, 0], exact[order], color=BLACK, ls=(0, (1, 2)), lw=0.9)
@@ -153,7 +153,7 @@ def _error_curves(axis: Axes, quality: Quality) -> None:
 
 def _where(quality: Quality) -> Panel:
     domain = quality.solution.problem.domain
-    kind = words.ERROR.title if quality.reference is not None else _what(quality)
+    kind = quality.relative.capitalize()
     if domain.time is not None:
         return f"{kind} over time", lambda axis: _over_time(axis, quality)
     if domain.dimension <= 3:

@@ -35,7 +35,7 @@ def charts(quality: Quality) -> list[Chart]:
     for name in solution.unknowns:
         both = zip_longest(_solutions(quality, Quantity(name, (name,)), cuts), wrong.pop(name, []))
         out += [chart for pair in both for chart in pair if chart is not None]
-    for rest in wrong.values():  # of the equations together, where there is no reference
+    for rest in wrong.values():  # of the equations together, where no error is known
         out += rest
     vectors = {} if quality.reference is None else quality.reference.groups
     for quantity in quantities(solution, vectors):
@@ -72,9 +72,7 @@ def errors(qualities: Mapping[str, Quality], name: str, cuts: Sequence[Plane]) -
         trace |= {"logarithmic": True, "hovertemplate": _hover(plane, shown + " = %{customdata:.2e}")}
         trace["colorbar"] |= _decades(low, high)
         words = f"maximum {number(float(error.max()))}, median {number(float(np.median(error)))}"
-        title = html.escape(label) or (
-            f"Absolute error of {html_symbol(name)}" if name else "Residual of the equations"
-        )
+        title = html.escape(label) or (f"{quality.word.capitalize()} of {html_symbol(name) or 'the equations'}")
         about = ", ".join(part for part in (_at(plane), words) if part)
         out.append(Chart(f"error-{name}-{k}", title, about, [trace], _layout(plane), words))
     return out
@@ -146,7 +144,7 @@ def _lines(quality: Quality) -> list[Chart]:
     curves = {name: (x, values[:, k]) for k, name in enumerate(solution.unknowns)}
     order = np.argsort(quality.points[:, 0])
     wrong = {name: (quality.points[order, 0], error[order]) for name, error in quality.everywhere.items()}
-    about = "at the points of the reference" if quality.reference else ""
+    about = "at the points of the reference" if quality.reference and not quality.estimated else ""
     return [
         _over("solution-curves", "Solution", "", axis, curves, log=False),
         _over("error-curves", quality.word.capitalize(), about, axis, wrong),
@@ -162,10 +160,10 @@ def _where(quality: Quality) -> list[Chart]:
         return _distribution(quality)
     if domain.time is None:
         return []
-    kind, about = "Residual", "root mean square at each time"
+    about = "root mean square at each time"
     if quality.reference is not None:
-        kind, about = "Error", "relative ℓ₂ error at each time"
-    title = f"{kind} over time {html_symbol(domain.time)}"
+        about = "relative ℓ₂ error at each time"
+    title = f"{quality.relative.capitalize()} over time {html_symbol(domain.time)}"
     return [_over("over-time", title, about, domain.time, quality.over_time())]
 
 

@@ -88,7 +88,7 @@ def _measured(run: Recorded, quality: Quality | None) -> str:
     if not run.result.get("relative_l2"):
         return ""
     text = f"Relative ℓ₂ error: <strong>{html_powers(errors(run.result['relative_l2']))}</strong>"
-    if quality is not None and quality.reference is not None:
+    if quality is not None and quality.reference is not None and not quality.estimated:
         r = quality.reference
         text += (
             f", measured at {len(r.points):,} points that are not used for training. Relative accuracy of the reference: "

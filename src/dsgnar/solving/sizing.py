@@ -1,0 +1,55 @@
+"""Sizes of unknowns that are refined during a run.
+
+They are estimated from a problem's data (`problem/scales.py`), and a nonlinear problem may outgrow its data: the Lorenz
+system begins at 1 and reaches 40. Where an attempt at the equations fails and its values are far from the sizes assumed,
+the problem is begun again with the sizes seen. `RunState.sizes` holds them.
+"""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import jax.numpy as jnp
+import numpy as np
+
+from dsgnar.problem import Problem
+from dsgnar.problem.scales import estimate, power_of_two
+from dsgnar.solving.settings import Resolved
+from dsgnar.solving.state import RunState
+from dsgnar.solving.verdict import SAMPLE
+
+if TYPE_CHECKING:
+    from dsgnar.solving.context import Context
+
+FAR = 4.0  # times the size assumed: what is begun again
+MOST = 64.0  # by which a size changes at once; a failed attempt is not to be trusted beyond
+TIMES = 2  # how often sizes change in a run
+
+
+def outgrown(context: "Context", state: RunState) -> tuple[float, ...] | None:
+    """Better sizes of the unknowns, where values of an attempt are far larger than those assumed; else None."""
+    scales = context.settings.scales
+    if scales is None or state.resized >= TIMES:
+        return None
+    values = context.residuals.ansatz.values(
+        jnp.asarray(state.iterate.theta), jnp.asarray(context.collocation.inside(state, SAMPLE), state.iterate.theta.dtype)
+    )
+    seen = np.sqrt(np.mean(np.asarray(values, np.float64) ** 2, axis=0))
+    ratios = [min(power_of_two(value / size), MOST) for value, size in zip(seen, scales.unknowns, strict=True)]
+    if not np.isfinite(seen).all() or max(ratios) < FAR:
+        return None
+    return tuple(size * max(1.0, ratio) for size, ratio in zip(scales.unknowns, ratios, strict=True))
+
+
+def in_sizes(settings: Resolved, problem: Problem, sizes: tuple[float, ...] | None) -> Resolved:
+    """The settings with other sizes of the unknowns."""
+    if sizes is None or settings.scales is None or sizes == settings.scales.unknowns:
+        return settings
+    return replace(settings, scales=estimate(problem, dict(zip(problem.unknowns, sizes, strict=True))))
+
+
+def resized(context: "Context", sizes: tuple[float, ...] | None) -> "Context":
+    """The same surroundings with other sizes of the unknowns."""
+    settings = in_sizes(context.settings, context.problem, sizes)
+    if settings is context.settings:
+        return context
+    return context.of(context.problem, context.model.network, settings, context.reference)
