@@ -11,7 +11,7 @@ import dsgnar as ds
 from dsgnar.networks import Inputs
 from dsgnar.solving import intervals, judging
 from dsgnar.solving.context import Context
-from dsgnar.solving.settings import Settings, with_options
+from dsgnar.solving.settings import ENOUGH, Settings, with_options
 from dsgnar.solving.stop import StopReason
 from dsgnar.storing.checkpoints import decode, encode
 
@@ -44,11 +44,17 @@ def test_a_fin_is_solved(precision):
     assert solution.verdict == "solved" and error < (2e-6 if precision == "single" else 1e-12)
 
 
-def test_one_variable_gets_double_precision_and_few_points():
+def test_precision_and_points_follow_the_problem():
     plane = ds.Problem(ds.Box(x=(0, 1), y=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.xx + u.yy - 1)})
     one, two = Context.of(fin()).settings, Context.of(plane).settings
     assert one.precision == "double" and (one.method.points, one.method.max_points) == (2048, 8192)
-    assert two.precision == "single" and two.method.points == 8192
+    assert two.precision == "double" and two.method.points == 8192
+    assert (one.enough, two.enough) == (0.0, ENOUGH) and two.sought == ENOUGH and two.tol == np.inf
+    asked = Context.of(plane, settings=Settings(precision="double")).settings
+    assert asked.enough == 0  # who asks for double gets what it can give
+    raw = Context.of(plane, settings=Settings(method="paper")).settings
+    assert raw.precision == "single" and raw.enough == 0
+    assert Context.of(plane, settings=Settings(tol=1e-3)).settings.sought == 1e-3
     given = Context.of(fin(), settings=Settings(precision="single", points=9000)).settings
     assert given.precision == "single" and given.method.points == given.method.max_points == 9000
 

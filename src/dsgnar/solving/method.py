@@ -92,7 +92,7 @@ class Method:
     weight_floor: float = 1e-8  # eps of UpdateWeights
 
     # --- stages (sections 3.1 and 4.2, Algorithm 5)
-    targets: Any = By((0.2, 0.8), (0.1, 0.8))  # ratio of stage 1, and of stage 2 at its end
+    targets: Any = (0.2, 0.8)  # ratio of stage 1, and of stage 2 at its end
     ramp: int = 6  # iterations in which the target of stage 2 rises; 0 was too few for the wave equation
     ramp_from: float = 0.5  # where it begins; the paper's target
     wait: Any = By(40, 60)  # iterations before the stage switch is considered

@@ -9,10 +9,19 @@ from dsgnar.calculus.precision import Precision
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference
-from dsgnar.solving.method import FAST
+from dsgnar.solving.method import FAST, By
 
 # The presets were measured in the problem's own units, with weights that change and a search without patience.
-TUNED = replace(FAST, scaled=False, exponent=0.05, redraws=0, search_patience=math.inf, undamped=0, restarts=0)
+TUNED = replace(
+    FAST,
+    scaled=False,
+    exponent=0.05,
+    redraws=0,
+    search_patience=math.inf,
+    undamped=0,
+    restarts=0,
+    targets=By((0.2, 0.8), (0.1, 0.8)),
+)
 
 
 HOLDS_IT = "holds the exact solution"  # a network with parameters for which it is the solution: Preset.given
