@@ -2,7 +2,7 @@
 
     python benchmarks/development.py                      all of them, seed 0
     python benchmarks/development.py heat,pendulum --seed 1 --set precision=double
-    python benchmarks/development.py heat --set tol=1e-6
+    python benchmarks/development.py heat --set tol=1e-6 --out runs/tol.jsonl
 
 Each line shows the verdict and the estimate beside the relative l2 error, which the solver does not see. References are
 closed forms, the Cole-Hopf solution of Burgers' equation, and DOP853 with tolerances of 1e-13 for ordinary differential
@@ -11,6 +11,7 @@ equations.
 
 import argparse
 import ast
+import json
 import time
 
 import jax.numpy as jnp
@@ -533,6 +534,8 @@ def main() -> None:
     parser.add_argument("names", nargs="?", default=",".join(P))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--max-seconds", type=float, default=300.0)
+    parser.add_argument("--width", type=int, help="three layers of this width instead of the default network")
+    parser.add_argument("--out", help="append a row for each problem, for accuracy.py")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     asked = parser.parse_args()
     options = {}
@@ -542,19 +545,46 @@ def main() -> None:
             options[name] = ast.literal_eval(text)
         except (SyntaxError, ValueError):
             options[name] = text
+    if asked.width:
+        options["network"] = ds.MLP(widths=(asked.width,) * 3)
     for name in asked.names.split(","):
-        problem, reference = P[name]()
-        start = time.perf_counter()
-        solution = ds.solve(problem, reference=reference, seed=asked.seed, max_seconds=asked.max_seconds, **options)
-        error, worst = max(solution.outcome.relative_l2.values()), max(solution.outcome.relative_residuals.values())
-        known = solution.error_estimate
-        guess = "unknown" if known is None else f"{max(known.values()):.1e}"
+        row = solved(name, asked.seed, {"max_seconds": asked.max_seconds} | options)
+        guess = f"{max(row['estimates'].values()):.1e}" if row["known"] else "unknown"
         print(
-            f"{name:20} seed {asked.seed}  {solution.verdict:6}  error {error:.1e}  estimate {guess:7}  "
-            f"residual/terms {worst:.1e}  {len(solution.history):4} iterations  {solution.march.count:2} intervals  "
-            f"{time.perf_counter() - start:5.0f} s  {solution.stop.code}",
+            f"{name:20} seed {asked.seed}  {row['verdict']:6}  error {row['error']:.1e}  estimate {guess:7}  "
+            f"residual/terms {row['residual']:.1e}  {row['iterations']:4} iterations  {row['intervals']:2} intervals  "
+            f"{row['seconds']:5.0f} s  {row['stop']}",
             flush=True,
         )
+        if asked.out:
+            with open(asked.out, "a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def solved(name: str, seed: int, options: dict) -> dict:
+    """Solve a problem of the set; what was reached as one row for accuracy.py."""
+    problem, reference = P[name]()
+    start = time.perf_counter()
+    solution = ds.solve(problem, reference=reference, seed=seed, **options)
+    outcome, found = solution.outcome, solution.outcome.estimate
+    return {
+        "name": name,
+        "seed": seed,
+        "options": {key: value if isinstance(value, int | float) else str(value) for key, value in options.items()},
+        "seconds": time.perf_counter() - start,
+        "parts": outcome.seconds,
+        "verdict": solution.verdict,
+        "error": max(outcome.relative_l2.values()),
+        "errors": outcome.relative_l2,
+        "estimates": {} if found is None else found.errors,
+        "known": solution.error_estimate is not None,
+        "met": outcome.tolerance_met,
+        "residual": max(outcome.relative_residuals.values()),
+        "iterations": len(solution.history),
+        "intervals": solution.march.count,
+        "parameters": solution.parameters,
+        "stop": solution.stop.code,
+    }
 
 
 if __name__ == "__main__":

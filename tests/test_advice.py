@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -79,6 +80,46 @@ def test_an_end_above_the_floor_asks_for_a_larger_network_or_marching(stop, how)
         sentence
         == f"{how} well above the floor (residuals 1e+06 times): a larger network or sketch, or time marching (intervals=4)"
     )
+
+
+def failing(conditions, **options):
+    """Advice for a problem on a line that cannot be solved as it is stated."""
+    line = ds.Problem(ds.Box(x=(0, 1)), ("u",), conditions)
+    run = dict(points=128, max_points=128, held_out=128, restarts=0) | options
+    solution = ds.solve(line, network=ds.MLP(widths=(6,)), **run)
+    assert solution.verdict == "failed"
+    return " | ".join(advice.advise(solution, advice.floors(solution)))
+
+
+def ends(**options):
+    return {
+        "left": ds.boundary(lambda u: u, faces=[("x", "lower")], **options),
+        "right": ds.boundary(lambda u: u - 1, faces=[("x", "upper")]),
+    }
+
+
+def test_conditions_that_contradict_each_other_are_named():
+    straight = {"pde": ds.interior(lambda u: u.xx)}
+    both = {"other right": ds.boundary(lambda u: u - 2, faces=[("x", "upper")])}
+    said = failing(straight | ends() | both)
+    assert "do not hold together" in said and "'right'" in said and "'other right'" in said
+
+
+def test_a_condition_that_was_weighted_away_is_named():
+    fight = {"pde": ds.interior(lambda u: u.xx), "slope": ds.interior(lambda u: u.x - 2)}
+    said = failing(fight | ends(weight=1e-9))
+    assert "the weight of 'left' is far below" in said
+
+
+def test_a_network_that_is_too_small_is_told_to_grow():
+    waves = {"pde": ds.interior(lambda u, x: u.xx - 1e4 * jnp.sin(100 * x))}
+    said = failing(waves | ends())
+    assert "'pde'" in said and "larger network" in said
+
+
+def test_an_error_that_is_small_enough_needs_no_other_advice():
+    (said,) = told(stop=StopReason.TOLERANCE)
+    assert said == "the error is small enough: tol= or enough=0 goes further"
 
 
 @pytest.mark.parametrize("stop", StopReason)

@@ -15,7 +15,8 @@ from dsgnar.solving.settings import ENOUGH, Settings, with_options
 from dsgnar.solving.stop import StopReason
 from dsgnar.storing.checkpoints import decode, encode
 
-TINY = dict(network=ds.MLP(widths=(4,)), points=64, max_points=64, held_out=64)
+TINY_POINTS = dict(points=64, max_points=64, held_out=64)
+TINY = dict(network=ds.MLP(widths=(4,)), **TINY_POINTS)
 
 
 def fin():
@@ -130,6 +131,34 @@ def test_rounding_is_no_reason_to_cut_an_interval(monkeypatch):
     monkeypatch.setattr(judging, "here", lambda context, state: (1e-3,))
     assert intervals.again(context, dataclasses.replace(ended(context), stop=StopReason.FLOOR)) is None
     assert intervals.again(context, ended(context)).times[-1] == 0.5
+
+
+def test_an_interval_that_still_fails_after_many_iterations_is_cut(monkeypatch):
+    context = Context.of(
+        ds.Problem(
+            ds.Box(t=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.t - u), "start": ds.initial(lambda u: u - 1)}
+        ),
+        settings=with_options(Settings(), TINY_POINTS | dict(hopeless=20)),
+    )
+    state = context.start()
+    late = lambda n, begun=0: dataclasses.replace(
+        state,
+        iterate=dataclasses.replace(state.iterate, iteration=n),
+        plan=dataclasses.replace(state.plan, begun=begun),
+    )
+    monkeypatch.setattr(judging, "here", lambda *_: (0.5,))
+    assert intervals.hopeless(context, late(20)) is StopReason.STALLED
+    assert intervals.hopeless(context, late(15)) is None and intervals.hopeless(context, late(115, begun=100)) is None
+    assert intervals.hopeless(context, late(21)) is None  # not looked at
+    assert intervals.hopeless(context, dataclasses.replace(late(20), cuts=10)) is None
+    monkeypatch.setattr(judging, "here", lambda *_: (1e-3,))
+    assert intervals.hopeless(context, late(20)) is None
+
+
+def test_large_networks_have_a_smaller_share_of_rows_in_double():
+    assert Settings(precision="double").resolve(3000).sketch == 900
+    assert Settings(precision="double").resolve(1000).sketch == 450
+    assert Settings(precision="single").resolve(3000).sketch == 1350
 
 
 def test_residuals_of_a_march_are_judged_by_the_largest_terms_so_far():

@@ -108,6 +108,22 @@ def test_other_units_change_sizes_by_at_most_a_power_of_two(make):
         assert size == power_of_two(size)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [heat, burgers, wave, plate, predator], ids=lambda make: make.__name__)
+def test_in_any_units_errors_are_those_of_other_seeds(make):
+    """At the floor of single precision errors scatter with every change of rounding; units add nothing to that."""
+
+    def error(seed, *units):
+        run = dict(precision="single", network=ds.MLP(widths=(12,) * 3), points=1024, max_points=4096)
+        solution = ds.solve(make(*units), seed=seed, **run)
+        assert solution.verdict == "solved"
+        return max(solution.error_estimate.values())
+
+    plain = [error(seed) for seed in range(3)]
+    for units in ((3.7e-3, 8.1e4, 290.0), (57.0, 0.031, 1.3e-3)):
+        assert min(plain) / 2 <= error(0, *units) <= 2 * max(plain)
+
+
 def test_a_chip_in_si_units_is_solved_and_people_see_their_own_units():
     L, T, U = 1e-3, 1e-6, 300.0
     solution = ds.solve(heat(L, T, U), network=ds.MLP(widths=(16, 16)), points=1024, max_points=1024)

@@ -16,6 +16,7 @@ of 1.9e-13; its floor is 1.3e-13, and comparing float32 with float64 residuals a
     floor      loss <= NEAR floor, or the run stopped there          double precision; in double nothing helps
     points     above the floor, and q_m > GAP t_m for some m         more points
     network    above the floor, and no step helped any more          a larger network or sketch, or time marching
+    broken     not solved though the run ended by itself             the conditions that do not hold, and what may be wrong
 """
 
 import dataclasses
@@ -34,10 +35,12 @@ from dsgnar.solving.error import NONLINEAR
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.verdict import FAILED, Verdict
 
 NEAR = 10.0  # residuals within a factor of three of what rounding makes of them
 GAP = 2.0  # two sets of points differ by some per cent
 SAMPLE = 512  # points of each condition at which the floor is measured
+LIGHT = 1e-3  # of the largest weight: a condition that may have been weighted away
 
 
 def summary(solution: Solution) -> str:
@@ -123,8 +126,8 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     """What would help, by the rules above."""
     outcome = solution.outcome
     assert outcome is not None
-    out = _about_stopping(outcome)
-    if not outcome.history or outcome.tolerance_met:
+    out = _about_stopping(outcome) + _about_conditions(solution, outcome)
+    if not outcome.history or outcome.stop is StopReason.TOLERANCE or outcome.tolerance_met:
         return out
     settings = outcome.settings
     above = weighted(outcome, outcome.held_out) / max(weighted(outcome, floor), 1e-300)
@@ -162,6 +165,27 @@ _ENDED = {
 }
 
 
+def _about_conditions(solution: Solution, outcome: Outcome) -> list[str]:
+    """Advice where conditions do not hold although the run ended by itself."""
+    if outcome.verdict is not Verdict.FAILED or not outcome.stop.converged:
+        return []
+    broken = {name: q for name, q in outcome.relative_residuals.items() if not q <= FAILED}
+    if not broken:
+        return []
+    conditions = solution.problem.conditions
+    shown = ", ".join(f"{name!r} ({q:.0e} of its terms)" for name, q in broken.items())
+    light = [name for name in broken if conditions[name].initial_weight < LIGHT * _heaviest(solution)]
+    if light:
+        return [f"{shown}: the weight of {light[0]!r} is far below the others'; raise weight="]
+    if len(broken) > 1 and any(not isinstance(conditions[name].part, Interior) for name in broken):
+        return [f"these do not hold together: {shown}; do they contradict each other?"]
+    return [f"this does not hold: {shown}; check its signs and units, and whether other conditions contradict it"]
+
+
+def _heaviest(solution: Solution) -> float:
+    return max(condition.initial_weight for condition in solution.problem.conditions.values())
+
+
 def _about_stopping(outcome: Outcome) -> list[str]:
     """Advice for a run that did not end by itself."""
     settings = outcome.settings
@@ -172,7 +196,8 @@ def _about_stopping(outcome: Outcome) -> list[str]:
     if outcome.stop is StopReason.INTERRUPTED:
         return ["not converged: resume"]
     if outcome.stop is StopReason.TOLERANCE:
-        return ["tolerance met: a smaller tol goes further"]
+        further = "a smaller tol" if settings.tol < math.inf else "tol= or enough=0"
+        return [f"the error is small enough: {further} goes further"]
     if outcome.stop is StopReason.FAILED:
         smaller = settings.method.radius / 10
         return [

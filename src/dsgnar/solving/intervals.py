@@ -80,6 +80,16 @@ def _next_end(context: "Context", state: RunState) -> float:
     return last if count == 1 else end + (last - end) / count
 
 
+def hopeless(context: "Context", state: RunState) -> StopReason | None:
+    """A reason to stop, where an automatic interval fails after many iterations and can be cut; looked at now and then."""
+    method, iterations = context.settings.method, state.iterate.iteration - state.plan.begun
+    if not method.hopeless or iterations < method.hopeless or iterations % method.look_every:
+        return None
+    if not automatic(context) or state.cuts >= method.cuts:
+        return None
+    return StopReason.STALLED if max(judging.here(context, state)) > FAILED else None
+
+
 def again(context: "Context", state: RunState) -> RunState | None:
     """The interval that is being solved begun again, and shorter; None if it is solved or was begun often enough."""
     method, stop, cutting = context.settings.method, state.stop, automatic(context)

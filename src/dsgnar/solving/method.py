@@ -51,13 +51,12 @@ class Method:
     # --- sketch (section 3.2, Algorithm 2)
     row_sketch: Rows = "buckets"
     hashes: int = 4  # K of the CountSketch
-    depth: int = (
-        8  # residuals to a bucket; 0: all. Burgers ends as with all 18; 4 ended above 1e-6 for one of five seeds
-    )
+    depth: int = 8  # residuals to a bucket; 0: all. Burgers ends as with all 18; with 4 one of five seeds did not
     chunk: int = 768  # points of a bucket sketch that are worked through at a time; they stay in a CPU's cache
     batch: int = 4096  # b: rows of the Jacobian that are formed at a time
     sub_batch: int = 0  # b': gradients at a time within a batch; 0: all of the batch
     sketch_share: float = 0.45  # s over the number of parameters: between a third and a half
+    large_share: Any = By(0.45, 0.3)  # the same beyond 2,000 parameters: iterations cost half, and are no more
     column_sketch: Columns = "groups"  # of stage 1
     late_column_sketch: Columns = "all"
     # From this s on there are s columns, else all. Small networks need all: heat conduction with 163 parameters ended at
@@ -109,9 +108,7 @@ class Method:
     tries: int = 4  # how often a radius that collapses in stage 3 is widened: another sketch may do better
     wider: float = 100.0  # times the minimum radius: where a collapsed radius starts again
     stall: int = 12  # stages 2 and 3 end when the loss has not halved in so many iterations; 0: never
-    at_floor: float = (
-        3.0  # a loss within this factor of rounding's share ends the run; Burgers single ends at 1.2 to 1.9
-    )
+    at_floor: float = 3.0  # a loss within this factor of rounding's share ends the run; Burgers: 1.2 to 1.9
     warm_up: int = 10  # first iterations of a double-precision run in single precision (section 4.2, hybrid precision)
     single_above: float = 1e-8  # and all further ones while lambda is above this; infinity: none
 
@@ -131,6 +128,7 @@ class Method:
     # --- time marching (section 4.4)
     interval_goal: Any = By(1e-4, 1e-6)  # residuals over their terms with which an automatic interval is solved
     cuts: int = 10  # of one automatic interval, at most
+    hopeless: int = 150  # iterations after which an automatic interval that fails is cut; 0: when nothing helps
     restarts: int = 2  # where there is nothing to cut and residuals are not below `interval_goal`
     perturbation: float = 0.01  # of the parameters handed over, times a fresh initialisation; the authors' value
 
@@ -165,10 +163,10 @@ _POSITIVE = (
     "hashes chunk batch probes search_evaluations window rejections points max_points growth gaps candidates held_out "
     "look_every"
 ).split()
-_COUNTS = "undamped redraws cuts restarts depth sub_batch ramp wait retreats tries stall warm_up".split()
+_COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait retreats tries stall warm_up".split()
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
-    "sketch_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
+    "sketch_share large_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
     "at_floor no_damping single_above gap wide_gap interval_goal"
 ).split()
 _SHARES = "shrink ramp_from".split()
@@ -225,6 +223,8 @@ PAPER = Method(
     ramp=0,
     undamped=0,
     restarts=0,
+    hopeless=0,
+    large_share=0.45,
     wait=80,
     window=30,
     exact_stage=False,

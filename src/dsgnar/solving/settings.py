@@ -18,6 +18,7 @@ from dsgnar.solving.march import Intervals
 from dsgnar.solving.method import METHODS, Method, check_constant
 
 POINTS_1D = 2048  # interior points of a problem in one variable
+LARGE = 2000  # parameters of a large network
 ENOUGH = 1e-8  # the error with which a problem in several variables is solved where nothing was asked for
 
 
@@ -105,7 +106,8 @@ class Settings:
         method = self.chosen_method()
         if method.max_points < method.points:
             method = replace(method, max_points=method.points)
-        sketch = self.sketch or min(parameters, max(1, round(method.sketch_share * parameters)))
+        share = method.large_share if parameters > LARGE else method.sketch_share
+        sketch = self.sketch or min(parameters, max(1, round(share * parameters)))
         columns = self.columns or (sketch if sketch >= method.columns_from else parameters)
         late = self.late_sketch or sketch
         for size in (sketch, columns, late):

@@ -20,6 +20,8 @@ TUNED = replace(
     search_patience=math.inf,
     undamped=0,
     restarts=0,
+    hopeless=0,
+    large_share=0.45,
     targets=By((0.2, 0.8), (0.1, 0.8)),
 )
 
