@@ -19,6 +19,7 @@ from dsgnar.showing import figures
 from dsgnar.showing.colours import GREY
 from dsgnar.showing.planes import planes
 from dsgnar.showing.quality import Quality
+from dsgnar.solving.error import Estimate
 from dsgnar.solving.loop import advance
 from dsgnar.storing import runs
 from dsgnar.suite.statement import from_suite
@@ -161,6 +162,19 @@ def test_without_a_reference_the_residual_is_drawn():
     residual = solution.residual("heat")(x=plane.points[:, 0], t=plane.points[:, 1])
     mesh = panel(figure, "Residual").collections[0]
     np.testing.assert_allclose(mesh.get_array().ravel(), np.maximum(np.abs(residual), mesh.norm.vmin), rtol=1e-9)
+
+
+def test_without_a_reference_an_estimated_error_is_drawn():
+    """The difference to the corrected solution: where, and over time."""
+    known = Estimate({"u": 1e-3}, spread=1.0, nonlinear=0.0, rounding={"u": 1e-9})
+    solution = invented(problem(), estimate=known)
+    figure = figures.page(solution)
+    plane = planes(solution.problem.domain, None)[0]
+    missing = np.abs(solution.corrected().correction.at(plane.points)[:, 0])
+    mesh = panel(figure, "Estimated error").collections[0]
+    np.testing.assert_allclose(mesh.get_array().ravel(), np.maximum(missing, mesh.norm.vmin), rtol=1e-6, atol=1e-12)
+    t, error = panel(figure, "Estimated error over time").lines[0].get_data()
+    assert len(t) == 40 and (error > 0).all()
 
 
 def test_points_of_a_reference_outside_the_domain_are_drawn_without_a_warning():

@@ -29,7 +29,7 @@ def record(k: int) -> Record:
 
 @cache
 def context() -> Context:
-    return Context.of(problem(), ds.MLP(widths=(4,)), ds.Settings(sketch=7, intervals=2))
+    return Context.of(problem(), ds.MLP(widths=(4,)), ds.Settings(sketch=7, intervals=2, precision="single"))
 
 
 def view(iterations: int, interruption: Interruption | None = None) -> View:
@@ -58,7 +58,7 @@ def test_a_terminal_shows_everything_in_place():
     text = shown(23, force_terminal=True)
     assert "compiling" in text and "\x1b[1A" in text  # the cursor moves up: updated in place
     last = text[text.rindex("Heat") :]
-    for part in ("time interval 2 of 2: 0.5 ≤ t ≤ 1", "iteration 23", "stage 1", "4.0 iterations/s", "5.8 s", "loss",
+    for part in ("time interval 2 of 2: 0.5 ≤ t ≤ 1, about 3.8 s left", "iteration 23", "stage 1", "4.0 iterations/s", "5.8 s", "loss",
                  "1.00e-23", "held-out loss", "2.00e-20", "error", "1.00e-10", "lambda", "1.0e-46", "ratio", "0.20",
                  "target 0.15", "radius", "5.00e-01", f"{count()} parameters", "sketch 7", "single precision",
                  "method fast"):  # fmt: skip
@@ -122,6 +122,23 @@ def test_the_precision_in_force_is_named_where_it_is_another():
     assert "stage 1   single precision" in as_html(panel(double)) and "double precision, method" in as_html(
         panel(double)
     )
+
+
+def test_the_estimated_error_is_shown_beside_its_tolerance():
+    run = view(2)
+    history = (run.history[0], replace(run.history[1], estimate=3e-5))
+    settings = replace(context().settings, tol=1e-6)
+    html = as_html(
+        panel(View(replace(context(), settings=settings), replace(run.state, history=history), Interruption()))
+    )
+    assert "estimated error" in html and "3.00e-05" in html and "tolerance 1e-06" in html
+    assert "estimated error" not in as_html(panel(run)) and "tolerance" not in as_html(panel(run))
+
+
+def test_another_attempt_is_announced():
+    alone = Context.of(problem(), ds.MLP(widths=(4,)), ds.Settings(sketch=7, intervals=1, precision="single"))
+    state = replace(alone.start(), history=(record(1),), cuts=1)
+    assert "attempt 2" in as_html(panel(View(alone, state, Interruption())))
 
 
 def test_a_step_without_a_ratio_and_an_undamped_one_are_shown():

@@ -123,8 +123,20 @@ def _headline(run: View) -> list[Text]:
         whole = f" of {run.intervals}" if run.intervals else ""
         until = "" if run.intervals else f", to reach {run.context.march.times[-1]:g}"
         where = f"{start:g} ≤ {run.problem.domain.time} ≤ {end:g}{until}"
-        lines.insert(0, Text(f"time interval {last.interval + 1}{whole}: {where}"))
+        lines.insert(0, Text(f"time interval {last.interval + 1}{whole}: {where}{_left(run)}"))
     return lines
+
+
+def _left(run: View) -> str:
+    """How long a march may still take, if it goes on as fast as so far; nothing in its first interval."""
+    first, start, end = run.march.times[0], run.march.times[-2], run.context.march.times[-1]
+    last = run.history[-1]
+    before = [record.seconds for record in run.history if record.interval < last.interval]
+    if start <= first or not before:
+        return ""
+    passed = last.seconds - before[-1]
+    left = before[-1] / (start - first) * (end - start) - passed
+    return f", about {duration(left)} left" if left > 0 else ""
 
 
 def _quantities(history: Sequence[Record]) -> list[tuple[str, str, str]]:
