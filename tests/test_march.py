@@ -58,15 +58,37 @@ def test_a_march_that_makes_no_sense_is_refused():
         conditions={"heat": ds.interior(lambda u: u.t - 0.1 * u.xx)},
         hard={"u": ds.Hard(lambda x: jnp.sin(2 * jnp.pi * x), on=(ds.Initial(),))},
     )
-    known = dataclasses.replace(problem(), known={"u": lambda x: x})
-    for refused in (hard, known):
-        with pytest.raises(ValueError, match="hard values and known parts cannot be handed"):
-            March.of(refused, 2)
+    with pytest.raises(ValueError, match="the hard initial values of 'u' are functions"):
+        March.of(hard, 2)
     given = dataclasses.replace(
         problem(), conditions=dict(problem().conditions) | {"data": ds.at(lambda u: u, {"x": [0.5], "t": 0.2})}
     )
     with pytest.raises(ValueError, match="'data' is stated at given points"):
         March.of(given, 2)
+
+
+@pytest.mark.parametrize("kind", ["hard", "known"])
+def test_hard_values_on_walls_and_known_parts_march(kind):
+    wall = {"walls": ds.boundary(lambda u, x: u - x)} if kind == "known" else {}
+    given = {"known": {"u": lambda x: x}} if kind == "known" else {"hard": {"u": ds.Hard(lambda x: x, on=(ds.Boundary(),))}}
+    rod = ds.Problem(
+        ds.Box(x=(0, 1), t=(0, 1)),
+        ("u",),
+        {
+            "heat": ds.interior(lambda u: u.t - 0.1 * u.xx),
+            "start": ds.initial(lambda u, x: u - x - jnp.sin(jnp.pi * x)),
+            **wall,
+        },
+        **given,
+    )
+    run = SIZES | dict(network=NETWORK, wait=10, intervals=2, precision="double", max_iterations=60)
+    solution = ds.solve(rod, **run)
+    x, t = np.meshgrid(np.linspace(0, 1, 11), np.linspace(0, 1, 11))
+    exact = x + np.exp(-0.1 * np.pi**2 * t) * np.sin(np.pi * x)
+    assert solution.march.count == 2
+    np.testing.assert_allclose(solution(x=x, t=t), exact, atol=2e-3)
+    if kind == "hard":
+        np.testing.assert_array_equal(solution(x=np.array([0.0, 1.0]), t=0.8), [0.0, 1.0])
 
 
 def double(network=NETWORK, **settings) -> Context:

@@ -73,11 +73,12 @@ class March:
 
 def why_not(problem: Problem) -> str | None:
     """Why the time of a problem cannot be cut, if it cannot."""
-    if problem.hard or problem.known:
-        return (
-            "hard values and known parts cannot be handed from one time interval to the next; state hard values as "
-            "conditions, leave known parts out, or solve in one interval"
-        )
+    for name, hard in problem.hard.items():
+        if any(isinstance(part, Initial) for part in hard.on):
+            return (
+                f"the hard initial values of {name!r} are functions, which a time interval cannot replace by what the one "
+                "before it found; state them as a condition (ds.initial), or solve in one interval"
+            )
     parts = {name: condition.part for name, condition in problem.conditions.items()}
     if not any(isinstance(part, Initial) for part in parts.values()):
         return "time marching hands initial values over, and this problem has no initial condition"
