@@ -59,8 +59,8 @@ def test_a_terminal_shows_everything_in_place():
     assert "compiling" in text and "\x1b[1A" in text  # the cursor moves up: updated in place
     last = text[text.rindex("Heat") :]
     for part in ("time interval 2 of 2: 0.5 ≤ t ≤ 1, about 3.8 s left", "iteration 23", "stage 1", "4.0 iterations/s",
-                 "5.8 s", "loss", "1.00e-23", "held-out loss", "2.00e-20", "error", "1.00e-10", "lambda", "1.0e-46", "ratio", "0.20",
-                 "target 0.15", "radius", "5.00e-01", f"{count()} parameters", "sketch 7", "single precision",
+                 "5.8 s", "loss", "1.00e-23", "held-out loss", "2.00e-20", "error", "1.00e-10", "lambda", "1.0e-46", "ratio",
+                 "0.20", "target 0.15", "radius", "5.00e-01", f"{count()} parameters", "sketch 7", "single precision",
                  "method fast"):  # fmt: skip
         assert part in last, part
     assert "Ctrl-C" in text and "Ctrl-C" not in last
