@@ -77,8 +77,8 @@ def test_residuals_that_are_larger_between_the_points_ask_for_points():
 def test_an_end_above_the_floor_asks_for_a_larger_network_or_marching(stop, how):
     (sentence,) = told(stop=stop)
     assert (
-        sentence
-        == f"{how} well above the floor (residuals 1e+06 times): a larger network or sketch, or time marching (intervals=4)"
+        sentence == f"{how} well above the floor (residuals 1e+06 times): a larger network or sketch, "
+        "points where residuals are large (adaptive=0.5), or time marching (intervals=4)"
     )
 
 
@@ -128,7 +128,7 @@ def test_there_is_advice_for_every_end(stop):
 
 
 def test_marching_is_not_proposed_twice():
-    assert told(intervals=2)[0].endswith("a larger network or sketch")
+    assert told(intervals=2)[0].endswith("points where residuals are large (adaptive=0.5)")
 
 
 def test_training_residuals_of_a_march_are_those_of_its_worst_interval():

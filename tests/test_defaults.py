@@ -32,6 +32,12 @@ def fin():
     )
 
 
+def decay():
+    return ds.Problem(
+        ds.Box(t=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.t + u), "start": ds.initial(lambda u: u - 1)}
+    )
+
+
 def exact(x):
     m = np.sqrt(1e-3)
     return 293 + 157 * np.cosh(m * (80 - x)) / np.cosh(m * 80)
@@ -134,12 +140,7 @@ def test_rounding_is_no_reason_to_cut_an_interval(monkeypatch):
 
 
 def test_an_interval_that_still_fails_after_many_iterations_is_cut(monkeypatch):
-    context = Context.of(
-        ds.Problem(
-            ds.Box(t=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.t - u), "start": ds.initial(lambda u: u - 1)}
-        ),
-        settings=with_options(Settings(), TINY_POINTS | dict(hopeless=20)),
-    )
+    context = Context.of(decay(), settings=with_options(Settings(), TINY_POINTS | dict(hopeless=20)))
     state = context.start()
     late = lambda n, begun=0: dataclasses.replace(
         state,
@@ -153,6 +154,31 @@ def test_an_interval_that_still_fails_after_many_iterations_is_cut(monkeypatch):
     assert intervals.hopeless(context, dataclasses.replace(late(20), cuts=10)) is None
     monkeypatch.setattr(judging, "here", lambda *_: (1e-3,))
     assert intervals.hopeless(context, late(20)) is None
+
+
+def test_where_time_runs_out_a_fair_attempt_at_all_of_it_counts(monkeypatch):
+    context = Context.of(decay(), settings=with_options(Settings(), TINY_POINTS))
+    state = dataclasses.replace(context.start(), stop=StopReason.STALLED)
+    monkeypatch.setattr(judging, "here", lambda *_: (1e-3,))
+    cut = intervals.again(context, state)
+    assert cut.times == (0.0, 0.5) and cut.whole is state.iterate.theta
+    kept = decode(encode(cut, "run"), "run")
+    assert kept.whole.tobytes() == state.iterate.theta.tobytes()
+    stopped = dataclasses.replace(kept, finished=(state.iterate.theta,), times=(0.0, 0.5, 0.8), relative=(1.0, 1.0))
+    settled = intervals.settled(context, stopped)
+    assert settled.times == (0.0, 1.0) and settled.finished == () and settled.relative is None
+    assert settled.iterate.theta.tobytes() == state.iterate.theta.tobytes()
+    at_the_end = dataclasses.replace(stopped, times=(0.0, 0.5, 1.0))
+    assert intervals.settled(context, at_the_end) is at_the_end
+    monkeypatch.setattr(judging, "here", lambda *_: (0.5,))
+    assert intervals.again(context, state).whole is None  # a failure is not kept
+
+
+def test_where_time_can_be_cut_there_is_no_way_back_to_stage_1():
+    settings = with_options(Settings(), TINY_POINTS)
+    assert Context.of(decay(), settings=settings).rules.method.retreats == 0
+    assert Context.of(decay(), settings=dataclasses.replace(settings, intervals=1)).rules.method.retreats == 2
+    assert Context.of(fin(), settings=settings).rules.method.retreats == 2
 
 
 def test_large_networks_have_a_smaller_share_of_rows_in_double():

@@ -141,7 +141,8 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     elif outcome.stop in _ENDED:
         march = ", or time marching (intervals=4)" if solution.problem.domain.time and solution.march.count == 1 else ""
         far = f"well above the floor (residuals {math.sqrt(above):.0e} times)"
-        out.append(f"{_ENDED[outcome.stop]} {far}: a larger network or sketch{march}")
+        fronts = "" if settings.method.adaptive else ", points where residuals are large (adaptive=0.5)"
+        out.append(f"{_ENDED[outcome.stop]} {far}: a larger network or sketch{fronts}{march}")
     return out
 
 

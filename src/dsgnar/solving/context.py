@@ -72,8 +72,8 @@ class Context:
         model, theta = Model.of(problem, network, settings.precision or "single", settings.seed, intervals, scales)
         if isinstance(settings, Settings):
             settings = settings.resolve(model.residuals.parameters.count, scales, intervals)
-        collocation = Collocation(model, settings)
-        return cls(model, settings, reference, Schedule(settings.method, settings.precision), collocation, theta)
+        rules = Schedule(marching.without_retreat(problem, settings), settings.precision)
+        return cls(model, settings, reference, rules, Collocation(model, settings), theta)
 
     @property
     def problem(self) -> Problem:

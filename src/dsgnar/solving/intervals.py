@@ -2,7 +2,7 @@
 
 An interval whose residuals are not small against their terms is cut and begun again; after one that was solved at once the
 next is longer by half. What remains is divided evenly, so the last interval is no splinter. A march does not build on an
-interval that failed.
+interval that failed. Where time runs out before the end is reached, an attempt at all of it counts, if there was a fair one.
 
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dsgnar.calculus.precision import DTYPES
+from dsgnar.problem import Problem
 from dsgnar.solving import judging
+from dsgnar.solving.method import Method
+from dsgnar.solving.settings import Resolved
 from dsgnar.solving.sizing import outgrown
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
@@ -33,6 +36,12 @@ LONGER = 1.5
 def automatic(context: "Context") -> bool:
     """Whether intervals are found on the way."""
     return context.settings.intervals == "auto" and context.problem.domain.time is not None
+
+
+def without_retreat(problem: Problem, settings: Resolved) -> Method:
+    """The method in force: where failing intervals are cut, that is better than going back to stage 1."""
+    cutting = settings.intervals == "auto" and problem.domain.time is not None and settings.method.hopeless
+    return replace(settings.method, retreats=0) if cutting else settings.method
 
 
 def has_next(context: "Context", state: RunState) -> bool:
@@ -111,6 +120,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
+    if not state.finished and end == context.march.times[-1] and size <= FAILED:
+        state = replace(state, whole=state.iterate.theta)
     share = 0.5 if size <= FAILED else 0.25
     shorter = context.begin(state, _again(context, state), begin + share * (end - begin))
     return replace(shorter, cuts=state.cuts + 1, best_residual=size)
@@ -131,6 +142,7 @@ def _in_new_sizes(context: "Context", state: RunState, sizes: tuple[float, ...])
         relative=None,
         terms=None,
         unfinished=None,
+        whole=None,
         best=None,
         best_residual=math.inf,
         best_stop=None,
@@ -146,7 +158,13 @@ def _better(state: RunState, size: float) -> RunState:
 
 
 def settled(context: "Context", state: RunState) -> RunState:
-    """The state with the parameters of the best attempt."""
+    """The state with the parameters of the best attempt; an attempt at all of the time, where a march did not get there."""
+    if has_next(context, state) and state.whole is not None:
+        iterate = replace(state.iterate, theta=state.whole, mean_squares=None)
+        plan = replace(state.plan, precision="double" if state.whole.dtype == np.float64 else "single")
+        times = (state.times[0], context.march.times[-1])
+        past = dict(finished=(), worst=None, relative=None, terms=None)
+        return replace(state, iterate=iterate, plan=plan, times=times, **past)
     if state.best is None or max(judging.here(context, state)) <= state.best_residual:
         return state
     theta = state.best.astype(state.iterate.theta.dtype)

@@ -33,6 +33,7 @@ class RunState:
         math.inf
     )  # its largest residual over the size of its terms; of the last attempt at an interval
     best_stop: StopReason | None = None  # and why it ended
+    whole: np.ndarray | None = None  # parameters of an attempt at all of the time, where that did not fail
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
     relative: tuple[float, ...] | None = None  # their largest residuals over the size of their terms, by condition
@@ -44,7 +45,8 @@ class RunState:
     stop: StopReason | None = None  # why there is no next iteration in this time interval
 
     def __post_init__(self):
-        for array in (self.best, self.iterate.theta, self.iterate.weights, self.iterate.mean_squares, *self.finished):
+        iterate = self.iterate
+        for array in (self.best, self.whole, iterate.theta, iterate.weights, iterate.mean_squares, *self.finished):
             if array is not None:
                 array.setflags(write=False)  # who looks at a run cannot change it
 
