@@ -13,7 +13,8 @@ import dsgnar as ds
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials, Waves
 from dsgnar.problem.reference import interior_grid
-from dsgnar.solving import tolerance
+from dsgnar.solving import judging, tolerance
+from dsgnar.solving.context import Context
 from dsgnar.solving.correction import least_squares
 from dsgnar.solving.error import SPREAD, Estimate, estimate, with_error
 from dsgnar.solving.settings import Settings
@@ -232,6 +233,25 @@ def test_a_run_stops_at_its_tolerance(tol):
     assert loose.stop.code == "tolerance_met" and loose.verdict == "solved" and loose.outcome.tolerance_met
     assert 1e-12 < loose.outcome.relative_l2["u"] < tol
     assert f"tolerance {tol:g} met" in loose.summary()
+
+
+def test_an_estimate_is_looked_at_where_the_loss_falls(solved, monkeypatch):
+    """Beside the cheap iterations of a small network an estimate at every fifth of them would be most of the time."""
+    context = Context.of(solved.problem, solved.model.network, Settings(tol=1e-9, intervals=1))
+    state, looked = context.start(), []
+    monkeypatch.setattr(judging, "here", lambda *_: (0.0,))
+    monkeypatch.setattr(judging, "estimate", lambda *_: looked.append(1))
+
+    def look(iteration, losses, stage=2):
+        plan = dataclasses.replace(state.plan, stage=stage, losses=losses)
+        iterate = dataclasses.replace(state.iterate, iteration=iteration)
+        looked.clear()
+        judging.estimated(context, dataclasses.replace(state, plan=plan, iterate=iterate))
+        return bool(looked)
+
+    falling, flat = (1.0, 0.9, 0.8, 0.7, 0.6, 0.1), (1.0,) * 6
+    assert look(40, falling) and look(40, flat[:3]) and look(40, ())
+    assert not look(40, flat) and not look(41, falling) and not look(40, falling, stage=1)
 
 
 def test_what_cannot_be_reached_is_said_and_the_best_is_returned():

@@ -76,7 +76,7 @@ def with_error(verdict: Verdict, found: Estimate, tol: float) -> Verdict:
 
     A tolerance that is met makes an answer right, whatever its residuals are.
     """
-    if tol < WRONG and found.meets(tol):
+    if tol <= WRONG and found.meets(tol):
         return Verdict.SOLVED
     wrong = found.known and found.largest > WRONG
     return Verdict.PARTLY if verdict is Verdict.SOLVED and wrong else verdict

@@ -43,12 +43,16 @@ def relative(context: "Context", state: RunState) -> tuple[float, ...]:
 
 
 def estimated(context: "Context", state: RunState) -> Estimate | None:
-    """The error where a run ends by it; looked at now and then, since an estimate costs as much as an iteration.
+    """The error where a run ends by it; looked at now and then, since an estimate costs as much as an iteration or more.
 
-    Not in a march: the error at the end of one interval says little about that of the whole.
+    Only where the loss has halved since it could last be looked at. Not in a march: the error at the end of one interval
+    says little about that of the whole.
     """
-    look = state.iterate.iteration % context.settings.method.look_every == 0
-    if context.settings.sought == 0 or not look or state.plan.stage == 1 or state.interval:
+    every, losses = context.settings.method.look_every, state.plan.losses
+    look, stuck = state.iterate.iteration % every == 0, len(losses) > every and losses[-1] > 0.5 * losses[-1 - every]
+    if context.settings.sought == 0 or not look or stuck:
+        return None
+    if state.plan.stage == 1 or state.interval:
         return None
     if state.times and state.times[-1] < context.march.times[-1]:
         return None
