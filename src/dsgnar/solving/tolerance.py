@@ -1,10 +1,9 @@
 """Solving to a tolerance: cheap first, then more, until the estimated error is small enough.
 
-    level   precision                               network and points
-    0       single where the tolerance allows it    as they are by default, or as given
-    1       double                                  the same
-    2       double                                  half as wide again, twice the points
-    3       double                                  twice as wide, four times the points
+    level   network and points
+    0       as they are by default, or as given
+    1       half as wide again, twice the points
+    2       twice as wide, four times the points
 
 Levels that differ in nothing from the one before are left out, and so are those of a network of the person's own beyond
 what settings change. Precision and points that were given stay. Time counts over all levels (`max_seconds`).
@@ -22,7 +21,6 @@ from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
 
 FLOOR = 1e-7  # below the errors of single precision
-SINGLE = 1e-5  # tolerances down to here are tried in single precision first; it ends between 1e-7 and 1e-5
 REACHED = {"single": 3e-5, "double": 1e-10}  # residuals over their terms that a healthy interval reaches
 LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
 
@@ -34,8 +32,6 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
         raise ValueError(
             f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
         )
-    if settings.precision is None and settings.tol >= SINGLE and problem.domain.dimension > 1:
-        yield network, _strict(replace(settings, precision="single"), settings.tol, problem)
     base = _strict(settings, settings.tol, problem)
     first = default_network(problem) if network is None else network
     for width, points in LEVELS:
