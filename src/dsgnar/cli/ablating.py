@@ -1,7 +1,6 @@
 """`reproduce ablation`: one choice of the method at a time."""
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,9 +62,7 @@ def ablation_(
         except (Interrupted, Terminated):
             say(f"interrupted; run the same command again to continue, its runs are in {directory}")
             raise typer.Exit(NOT_SOLVED) from None
-        here, date = machine.describe(), datetime.now(UTC).date().isoformat()
-        where = f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"
-        stamp = f"`dsgnar reproduce ablation`, {study.name}, {where}, dsgnar {machine.version()}, {date}."
+        stamp = f"`dsgnar reproduce ablation`, {study.name}, {machine.stamp()}."
         text = ablation.markdown(found, stamp)
         write_atomically(directory / study.name / "ablation.md", text.encode())
         for group in dict.fromkeys(run.variant.group for run in found):

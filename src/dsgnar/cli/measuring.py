@@ -203,11 +203,7 @@ def results_(
         except (Interrupted, Terminated):
             say(f"interrupted; run the same command again to continue, its runs are in {directory}")
             raise typer.Exit(NOT_SOLVED) from None
-        here, date = machine.describe(), datetime.now(UTC).date().isoformat()
-        # Without the number of BLAS threads: rows may have been solved with other numbers than this call has.
-        where = f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"
-        stamp = f"`dsgnar reproduce results`, {where}, dsgnar {machine.version()}, {date}."
-        text = results.markdown(found, stamp)
+        text = results.markdown(found, f"`dsgnar reproduce results`, {machine.stamp()}.")
         write_atomically(directory / "results.md", text.encode())
         fill(into, "results", text)
     out.print(f"written to {directory}/results.md, with a run directory for each row")

@@ -1,7 +1,6 @@
 """The command that measures by a benchmark of others: `reproduce pinnacle`."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,12 +72,10 @@ def _whole(text: str) -> list[int]:
 
 
 def _stamp(options: dict[str, Any], seeds: list[int], rows: Sequence[pinnacle.Row]) -> str:
-    here, date = machine.describe(), datetime.now(UTC).date().isoformat()
-    where = f"{here['processor']}, {here['cores']} cores, {here['device_kind']}"
     call = ", ".join(["problem", "seed=...", *(f"{name}={value:g}" for name, value in options.items())])
     chosen = ", ".join(map(str, seeds))
     versions = ", ".join(sorted({result["version"] for row in rows for result in row.results}))
     return (
-        f"`dsgnar reproduce pinnacle`, {where}, dsgnar {versions}, {date}. One call for all rows, "
+        f"`dsgnar reproduce pinnacle`, {machine.stamp(versions)}. One call for all rows, "
         f"`ds.solve({call})`, seeds {chosen}; no network, points, weights or intervals chosen for a case."
     )

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import jax
@@ -33,6 +34,15 @@ def version() -> str:
 def key(machine: dict[str, str]) -> str:
     """A name for this machine: measurements with the same name may be compared."""
     return "{processor}, {cores} cores, BLAS threads: {threads}, {device_kind}".format(**machine)
+
+
+def stamp(versions: str | None = None) -> str:
+    """Where, with which version and on which day a table was measured.
+
+    Without the number of BLAS threads: rows may have been solved with other numbers than this call has.
+    """
+    here, date = describe(), datetime.now(UTC).date().isoformat()
+    return f"{here['processor']}, {here['cores']} cores, {here['device_kind']}, dsgnar {versions or version()}, {date}"
 
 
 def _processor() -> str:
