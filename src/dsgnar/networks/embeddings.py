@@ -24,10 +24,12 @@ constants, so that every precision and every way of differentiating them works.
 import dataclasses
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from dsgnar.calculus.elementary import angle
@@ -154,6 +156,34 @@ def feature_box(embedding: Embedding, inputs: Inputs) -> tuple[tuple[float, floa
         for part in embedding.parts
         for _ in range(part.size)
     )
+
+
+def feature_frequencies(embedding: Embedding, inputs: Inputs, frequencies: Sequence[float], where: str) -> np.ndarray:
+    """How fast the first layer is to vary with every feature, from frequencies along the axes (radians per unit of length).
+
+    Along a wave feature, sin(w cos(k x)) holds the harmonics of k up to about w.
+    """
+    if len(frequencies) != inputs.size:
+        raise ValueError(f"{where}: {len(frequencies)} frequencies for {inputs.size} axes; give one for each")
+    out: list[float] = []
+    for part in embedding.parts:
+        frequency = frequencies[part.axis]
+        waves = part.frequencies + part.frequencies  # cosines, then sines
+        out += [max(1.0, frequency / (2 * math.pi * turns)) for turns in waves] or [frequency]
+    return np.array(out)
+
+
+def check_frequencies(frequencies: Any, where: str) -> tuple[float, ...] | None:
+    """Frequencies as a tuple of positive numbers, or an error."""
+    if frequencies is None:
+        return None
+    try:
+        found = tuple(float(f) for f in frequencies)
+    except (TypeError, ValueError):
+        found = ()
+    if not found or not all(math.isfinite(f) and f > 0 for f in found):
+        raise ValueError(f"{where}: frequencies must be positive numbers, one for each axis, not {frequencies!r}")
+    return found
 
 
 def mode_numbers(count: int, spacing: Spacing) -> tuple[int, ...]:

@@ -13,7 +13,8 @@ At the start, with d_l the width of layer l,
 the latter so that a layer fed with well-spread sines passes on arguments of unit variance. b_1 is uniform in
 [-1, 1], as the authors have it: phases that differ, so that the first layer holds even and odd functions
 alike. The other biases start at zero: what reaches them has mixed phases already. The last map starts like
-the MLP's.
+the MLP's. With `frequencies` w_i, one for each axis, the weights of the first layer are uniform in +-w_i and its
+phases in [-pi, pi]: a solution that oscillates is not found from slow sines (`solving/survey.py`).
 """
 
 import dataclasses
@@ -28,7 +29,16 @@ from jax import Array
 
 from dsgnar.calculus.precision import x64
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, to_array
-from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
+from dsgnar.networks.embeddings import (
+    Embedding,
+    Inputs,
+    Spacing,
+    check_count,
+    check_frequencies,
+    check_modes,
+    embed,
+    feature_frequencies,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +47,8 @@ class Siren(Architecture):
 
     Four layers of 40 and omega = 1 are the paper's choice for most problems (section 4.3; 60 for the
     hardest). `train_frequency=False` keeps the frequencies. `modes` asks for that many Fourier features per
-    spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`).
+    spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`). With `frequencies` the first layer starts
+    with waves of up to so many radians per unit of length along each axis.
     """
 
     widths: Sequence[int] = (40,) * 4
@@ -45,9 +56,11 @@ class Siren(Architecture):
     train_frequency: bool = True
     modes: int | None = None
     spacing: Spacing | None = None
+    frequencies: Sequence[float] | None = None
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "Siren"))
+        object.__setattr__(self, "frequencies", check_frequencies(self.frequencies, "Siren"))
         check_modes(self.modes, self.spacing, "Siren")
         if not (math.isfinite(self.omega) and self.omega > 0):
             raise ValueError(f"Siren: omega must be a positive number, not {self.omega!r}")
@@ -63,6 +76,10 @@ class Siren(Architecture):
             bound = 1 / n_in if index == 0 else math.sqrt(6 / n_in) / self.omega
             weight = rng.uniform(-bound, bound, (n_in, n_out))
             bias = rng.uniform(-1.0, 1.0, n_out) if index == 0 else 0.0
+            if index == 0 and self.frequencies is not None:
+                fast = feature_frequencies(embedding, inputs, self.frequencies, "Siren")
+                weight = rng.uniform(-1.0, 1.0, (n_in, n_out)) * fast[:, None] / self.omega
+                bias = rng.uniform(-math.pi, math.pi, n_out) / self.omega
             log_frequency = to_array(math.log(self.omega), dtype) if self.train_frequency else None
             layers.append(SineLayer(Affine.of(weight, dtype, bias), log_frequency, float(self.omega)))
         return SineNetwork(embedding, tuple(layers), Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype))

@@ -68,7 +68,12 @@ def derivative(space: Space, box: Box, points: Float[np.ndarray, "n d"], key: Ke
 
 
 def least_squares(matrix: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n 3"], half: int) -> list[np.ndarray]:
-    """Solutions for the right-hand sides: HALF in the first `half` columns only, the others in all of them."""
+    """Solutions for the right-hand sides: HALF in the first `half` columns only, the others in all of them.
+
+    Where an equation is not finite there is none.
+    """
+    if not (np.isfinite(matrix).all() and np.isfinite(b).all()):
+        return [np.full(matrix.shape[1], math.nan) for _ in (HALF, FULL, ROUNDING)]
     scale = np.linalg.norm(matrix, axis=0)
     scale[scale == 0] = 1.0
     columns = matrix.shape[1]

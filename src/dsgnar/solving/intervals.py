@@ -70,8 +70,11 @@ def following(context: "Context", state: RunState) -> RunState:
         unfinished=state.unfinished if stop is None or stop.converged else stop,
         cuts=0,
     )
-    fresh = context.model.fresh(settings.precision, settings.seed, closed.interval)
-    return context.begin(closed, near(context, theta, fresh), _next_end(context, state))
+    end = _next_end(context, state)
+    fresh = context.model.fresh(
+        settings.precision, settings.seed, closed.interval, _share(context, state.times[-1], end)
+    )
+    return context.begin(closed, near(context, theta, fresh), end)
 
 
 def near(context: "Context", theta: np.ndarray, fresh: np.ndarray | None) -> np.ndarray:
@@ -116,14 +119,15 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     if not cutting:
         end = state.times[-1] if state.times else math.inf
-        return replace(context.begin(_better(state, size), _again(context, state), end), cuts=state.cuts + 1)
+        return replace(context.begin(_better(state, size), _again(context, state, 1.0), end), cuts=state.cuts + 1)
     if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
     if not state.finished and end == context.march.times[-1] and size <= FAILED:
         state = replace(state, whole=state.iterate.theta)
     share = 0.5 if size <= FAILED else 0.25
-    shorter = context.begin(state, _again(context, state), begin + share * (end - begin))
+    end = begin + share * (end - begin)
+    shorter = context.begin(state, _again(context, state, _share(context, begin, end)), end)
     return replace(shorter, cuts=state.cuts + 1, best_residual=size)
 
 
@@ -171,9 +175,15 @@ def settled(context: "Context", state: RunState) -> RunState:
     return replace(state, iterate=replace(state.iterate, theta=theta, mean_squares=None))
 
 
-def _again(context: "Context", state: RunState) -> np.ndarray:
+def _share(context: "Context", begin: float, end: float) -> float:
+    """The share of an interval in all of the time."""
+    first, *_, last = context.march.times
+    return (end - begin) / (last - first)
+
+
+def _again(context: "Context", state: RunState, share: float) -> np.ndarray:
     settings, tries = context.settings, state.cuts + 1
-    fresh = context.model.fresh(settings.precision, settings.seed, state.interval + 1000 * tries)
+    fresh = context.model.fresh(settings.precision, settings.seed, state.interval + 1000 * tries, share)
     if fresh is None or (state.finished and tries % 2):
         return near(context, state.finished[-1], fresh) if state.finished else context.first
     return fresh

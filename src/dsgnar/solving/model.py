@@ -1,19 +1,20 @@
 """A problem with a network for its unknowns, on a time axis that may be cut into intervals."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 import numpy as np
 
 from dsgnar.calculus.precision import DTYPES, Precision, x64
-from dsgnar.networks import MLP, Architecture, Inputs, cast, check_network
+from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
 from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.march import Intervals, March
+from dsgnar.solving.survey import SLOWEST, survey
 
 Network = Architecture | Callable
 
@@ -39,7 +40,7 @@ class Model:
         scales: Scales | None = None,
     ) -> tuple["Model", np.ndarray]:
         """The model, and the parameters with which its network starts."""
-        network = default_network(problem) if network is None else network
+        network = default_network(problem, scaled=scales is not None) if network is None else network
         march = March.of(problem, intervals)
         built = build(network, problem, precision, seed, scaled=scales is not None)
         cut = problem.domain.time is not None and intervals != 1
@@ -51,22 +52,37 @@ class Model:
         begin, end = self.march.interval(k)
         return (begin + end) / 2, 2 / (end - begin)
 
-    def fresh(self, precision: Precision, seed: int, interval: int) -> np.ndarray | None:
-        """Other first parameters, for a later interval; a person's own network has none."""
+    def fresh(self, precision: Precision, seed: int, interval: int, share: float = 1.0) -> np.ndarray | None:
+        """Other first parameters, for a later interval or for a `share` of the time; a person's own network has none."""
         if not isinstance(self.network, Architecture):
             return None
         scaled = self.residuals.ansatz.scales is not None
-        return np.asarray(Parameters.of(build(self.network, self.problem, precision, seed, interval, scaled))[1])
+        network = slower(self.network, self.problem, share) if scaled else self.network
+        return np.asarray(Parameters.of(build(network, self.problem, precision, seed, interval, scaled))[1])
 
 
-def default_network(problem: Problem) -> Architecture:
+def default_network(problem: Problem, scaled: bool = True) -> Architecture:
     """Small for functions of one variable, and large enough for the problems of the development set in several.
 
     With four layers of 30 all but the hardest of them reached 1e-6 in single precision; three of 12 hold a solution of
     ordinary differential equations over an interval of time to 1e-12 in double. In one variable, units that start all over
-    the interval find boundary layers and oscillations; in several no difference was seen.
+    the interval find boundary layers and oscillations; in several no difference was seen. Solutions that oscillate are
+    given sines that vary as fast (`survey.py`): from others they were not found at all.
     """
-    return MLP(widths=(12,) * 3, spread=2.0) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
+    alone, seen = problem.domain.dimension == 1, survey(problem) if scaled else None
+    if seen is not None and seen.fast:
+        return Siren(widths=(20,) * 3 if alone else (30,) * 3, frequencies=seen.begin_with())
+    return MLP(widths=(12,) * 3, spread=2.0) if alone else MLP(widths=(30,) * 4)
+
+
+def slower(network: Architecture, problem: Problem, share: float) -> Architecture:
+    """The network for a share of the time, which it sees stretched to the same length: it varies less there."""
+    if not isinstance(network, Siren) or network.frequencies is None or problem.domain.time is None:
+        return network
+    time = problem.domain.index(problem.domain.time)
+    at_least = min(SLOWEST, network.frequencies[time])
+    changed = tuple(max(at_least, f * share) if i == time else f for i, f in enumerate(network.frequencies))
+    return replace(network, frequencies=changed)
 
 
 def build(

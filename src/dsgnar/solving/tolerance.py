@@ -33,7 +33,7 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
             f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
         )
     base = _strict(settings, settings.tol, problem)
-    first = default_network(problem) if network is None else network
+    first = default_network(problem, base.chosen_method().scaled) if network is None else network
     for width, points in LEVELS:
         wider = _wider(first, width)
         if width > 1 and wider is None:

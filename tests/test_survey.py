@@ -1,0 +1,141 @@
+"""How fast a solution varies, seen before a network is chosen, and networks that begin as fast."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dsgnar as ds
+from dsgnar.networks import Inputs
+from dsgnar.solving.correction import least_squares
+from dsgnar.solving.model import default_network, slower
+from dsgnar.solving.survey import SLOWEST, Survey, survey
+
+
+def waves(k: float, length: float = 1.0, size: float = 1.0) -> ds.Problem:
+    """u'' + k^2 u = 0 between two values."""
+    return ds.Problem(
+        ds.Box(x=(0, length)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u: u.xx + (k / length) ** 2 * u),
+            "left": ds.boundary(lambda u: u - size, faces=[("x", "lower")]),
+            "right": ds.boundary(lambda u: u, faces=[("x", "upper")]),
+        },
+    )
+
+
+def travelling(speed: float) -> ds.Problem:
+    return ds.Problem(
+        ds.Box(x=(0, 2 * np.pi), t=(0, 1)),
+        ("u",),
+        {"pde": ds.interior(lambda u: u.t + speed * u.x), "ic": ds.initial(lambda u, x: u - jnp.sin(x))},
+        periodic=("x",),
+    )
+
+
+def seen(problem: ds.Problem) -> Survey:
+    found = survey(problem)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("k", [20 * np.pi + 1, 60.0])
+def test_the_frequency_of_an_oscillation_is_found(k):
+    assert seen(waves(k)).frequencies[0] == pytest.approx(k / 2, rel=0.1)  # the half-width is 1/2
+
+
+def test_frequencies_are_found_along_each_axis():
+    x, t = seen(travelling(30.0)).frequencies
+    assert x == pytest.approx(np.pi) and t == pytest.approx(15.0, rel=0.1)
+
+
+def test_frequencies_of_a_nonlinear_equation_are_found_by_newtons_method():
+    # u'' = -k^2 u - c (u^3 - sin^3), u = sin(k x)
+    k, c = 24.0, 40.0
+    problem = ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u, x: u.xx + k**2 * u + c * (u**3 - jnp.sin(k * x) ** 3)),
+            "ends": ds.boundary(lambda u, x: u - jnp.sin(k * x)),
+        },
+    )
+    assert seen(problem).frequencies[0] == pytest.approx(k / 2, rel=0.15)
+
+
+def test_slow_solutions_are_not_called_fast():
+    assert not seen(waves(1.0)).fast and not seen(travelling(2.0)).fast
+    assert seen(waves(60.0)).fast and seen(travelling(30.0)).fast
+
+
+@pytest.mark.parametrize(("length", "size"), [(2.0**30, 2.0**-20), (2.0**-30, 2.0**10), (1e-6, 300.0)])
+def test_units_do_not_change_what_a_network_begins_with(length, size):
+    assert seen(waves(60.0, length, size)).begin_with() == seen(waves(60.0)).begin_with()
+
+
+def test_what_newtons_method_does_not_find_is_not_known():
+    blows_up = ds.Problem(
+        ds.Box(t=(0, 5)), ("u",), {"ode": ds.interior(lambda u: u.t - u**2), "start": ds.initial(lambda u: u - 1)}
+    )
+    assert survey(blows_up) is None
+
+
+def test_an_equation_that_zero_does_not_satisfy_in_any_sense_is_not_known():
+    pole = ds.Problem(
+        ds.Box(t=(0, 1)), ("u",), {"ode": ds.interior(lambda u: u.t + u / u**1.5), "start": ds.initial(lambda u: u - 1)}
+    )
+    assert survey(pole) is None
+
+
+def test_the_default_network_is_given_fast_sines_only_where_the_solution_is_fast():
+    fast = default_network(waves(60.0))
+    assert isinstance(fast, ds.Siren) and fast.frequencies == (16.0,)
+    assert isinstance(default_network(waves(1.0)), ds.MLP)
+    assert isinstance(default_network(waves(60.0), scaled=False), ds.MLP)
+
+
+def test_a_network_for_a_share_of_the_time_begins_more_slowly_along_time_alone():
+    problem, network = travelling(60.0), ds.Siren(widths=(4,), frequencies=(8.0, 32.0))
+    quarter = slower(network, problem, 0.25)
+    assert isinstance(quarter, ds.Siren) and quarter.frequencies == (8.0, 8.0)
+    least = slower(network, problem, 1e-3)
+    assert isinstance(least, ds.Siren) and least.frequencies == (8.0, SLOWEST)
+    assert slower(ds.MLP(widths=(4,)), problem, 0.25) == ds.MLP(widths=(4,))
+
+
+def test_the_first_layer_begins_with_waves_up_to_the_frequencies():
+    inputs = Inputs(((-1.0, 1.0), (-1.0, 1.0)), time=1, periodic=(0,))
+    network = ds.Siren(widths=(400,), frequencies=(6 * np.pi, 20.0)).build(
+        inputs, 1, key=jax.random.key(0), dtype=np.float64
+    )
+    largest = np.abs(np.asarray(network.layers[0].affine.weight)).max(axis=1)
+    np.testing.assert_allclose(largest, [6.0, 6.0, 20.0], rtol=0.02)  # harmonics of pi: cosine and sine; then time
+
+
+@pytest.mark.parametrize("wrong", [(1.0, -2.0), (math.nan,), (), "ab", 3.0])
+def test_frequencies_that_are_none_are_refused(wrong):
+    with pytest.raises(ValueError, match="frequencies must be positive numbers"):
+        ds.Siren(frequencies=wrong)
+
+
+def test_a_wrong_number_of_frequencies_is_refused():
+    with pytest.raises(ValueError, match="2 frequencies for 1 axes"):
+        ds.Siren(frequencies=(1.0, 2.0)).build(Inputs(((-1.0, 1.0),)), 1, key=jax.random.key(0), dtype=np.float64)
+
+
+def test_a_wave_of_ten_periods_is_solved_without_a_setting():
+    k = 20 * np.pi + 1
+    solution = ds.solve(waves(k), max_seconds=60)
+    x = np.linspace(0, 1, 301)
+    exact = np.sin(k * (1 - x)) / np.sin(k)
+    assert np.linalg.norm(solution(x=x) - exact) < 1e-6 * np.linalg.norm(exact)
+    assert solution.verdict == "solved"
+
+
+def test_a_correction_by_equations_that_are_not_finite_is_not_a_number():
+    matrix = np.ones((4, 2))
+    matrix[1, 1] = np.inf
+    assert all(np.isnan(c).all() for c in least_squares(matrix, np.ones((4, 3)), 1))
