@@ -29,7 +29,7 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials, Space, Waves
 from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
-from dsgnar.problem.domain import Box, Initial, Interior, Points
+from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, Correction, Piece, derivative, inward, least_squares
 from dsgnar.solving.evaluation import by_interval, located
@@ -229,6 +229,8 @@ class _Estimator:
             return points, np.ones(len(points))
         xi = inward(box, points)
         free = (np.abs(xi) < 1) & ~np.array(self.periodic)
+        if isinstance(part, Boundary) and box.shaped:  # uniform in space
+            free[:, [box.index(axis) for axis in box.space]] = False
         return points, np.prod(np.where(free, np.maximum(1 - xi**2, 1e-16) ** 0.25 * math.sqrt(np.pi / 2), 1.0), axis=1)
 
     def _solve(self, box: Box, space: Space, rows: list[Rows], before: tuple[Piece, ...] | None) -> tuple[Piece, ...]:
