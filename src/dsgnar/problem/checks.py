@@ -69,7 +69,7 @@ def _check_names(problem: "Problem") -> None:
         if axis == problem.domain.time:
             raise ValueError(f"time ({axis!r}) cannot be periodic")
         if isinstance(problem.domain, Region) and axis in problem.domain.shape.axes:
-            raise ValueError(f"axis {axis!r} cannot be periodic: it is an axis of a shape; only a whole Box can repeat itself")
+            raise ValueError(f"axis {axis!r} cannot be periodic: it belongs to a shape; only a whole Box can repeat itself")
 
 
 def resolve_hard(name: str, hard: Hard, domain: Box, periodic: tuple[str, ...]) -> Hard:

@@ -4,11 +4,11 @@ A `Box` is a product of intervals `[a_i, b_i]`, one per named axis; one of them 
 
     Interior()          the whole box, time included
     Initial()           the slice t = t_0
-    Boundary(faces)     faces of the spatial box over all times; all of them, or the ones given; or what a name or `where` picks
+    Boundary(faces)     faces of the spatial box over all times; all of them, or what is picked
     Points(values)      points that the user gives
 
-Each part says which coordinates it fixes; everything else about sampling is in `sampling.py`. A box can be cut like any shape
-(`shapes/`); what is left of it is a `Region` (`region.py`).
+Each part says which coordinates it fixes; everything else about sampling is in `sampling.py`. A box can be cut like any
+shape (`shapes/`); what is left of it is a `Region` (`region.py`).
 """
 
 import math
@@ -44,8 +44,8 @@ class Box(Solid):
         self,
         *,
         time: str | None = "t",
-        parameters: Sequence[str] = (),
-        name: str = "box",
+        parameters: Any = (),  # names; any type, so that Box(**intervals) passes type checkers
+        name: Any = "box",
         **intervals: tuple[float, float],
     ):
         if not intervals:
@@ -172,8 +172,8 @@ class Initial:
 class Boundary:
     """The boundary in space, over all times: all of it, or a part.
 
-    `faces` are those of a box, `(axis, "lower" | "upper")`; `on` is the name of a shape, or several; `where` is a function of
-    axes that says which points belong to it.
+    `faces` are those of a box, `(axis, "lower" | "upper")`; `on` is the name of a shape, or several; `where` is a function
+    of axes that says which points belong to it.
     """
 
     faces: tuple[Face, ...] | None = None

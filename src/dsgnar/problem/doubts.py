@@ -3,7 +3,7 @@
 These are doubts, not errors: equations that degenerate somewhere need fewer conditions than their order suggests.
 
     time      fewer initial conditions for an unknown than its highest time derivative asks for
-    space     fewer boundary conditions along an axis than its highest derivative along it asks for; of a shape, at some point
+    space     fewer boundary conditions along an axis than its highest derivative along it asks for; or at a point of a shape
     nothing   a condition that depends on no unknown
     corners   initial and boundary values of an unknown that differ where they meet
 

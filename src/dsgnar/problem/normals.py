@@ -7,7 +7,6 @@ an unknown is called n, that name keeps its meaning, and the normal is not offer
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import jax
 import jax.numpy as jnp

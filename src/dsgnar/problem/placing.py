@@ -16,8 +16,9 @@ from dsgnar.problem.shapes.tree import Leaf
 
 
 def placed(
-    part: Part, domain: Box, count: int, unit: Callable, shrunk: dict, spread: Callable, rng: np.random.Generator, method: str
-) -> np.ndarray:
+    part: Part, domain: Box, count: int, unit: Callable, shrunk: dict, spread: Callable, rng: np.random.Generator,
+    method: str,
+) -> np.ndarray:  # fmt: skip
     """`count` points of a part; `spread` places points in a box, `shrunk` are narrower intervals of some axes."""
     if isinstance(domain, Region) and isinstance(part, Boundary):
         return _on_boundary(part, domain, count, unit, shrunk, rng)

@@ -8,16 +8,17 @@ them. A problem is checked when it is made (`checks.py`).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from dsgnar.problem.checks import check_residuals, check_statement, required, resolve_condition, resolve_hard
 from dsgnar.problem.conditions import Condition
 from dsgnar.problem.constraints import Hard, constrain
-from dsgnar.problem.domain import Boundary, Box, Points
+from dsgnar.problem.domain import Boundary, Points
 from dsgnar.problem.fields import Field, Mode, Requests, arguments, evaluate
 from dsgnar.problem.normals import NAME as NORMAL
-from dsgnar.problem.region import as_domain
+from dsgnar.problem.region import Domain, as_domain
 from dsgnar.problem.signature import Signature
 
 
@@ -30,7 +31,7 @@ class Problem:
     unknown (`{"p": lambda x, y: jnp.log(x**2 + y**2)}`), such as a singularity that no network can hold, is added to it.
     """
 
-    domain: Box  # or a shape, `plate` or `plate.over(t=(0, 1))`, which becomes a `Region`
+    domain: Domain  # a Box; a shape given becomes a `Region`
     unknowns: tuple[str, ...]
     conditions: Mapping[str, Condition]
     periodic: tuple[str, ...] = ()

@@ -210,6 +210,14 @@ def as_domain(given: Any) -> Any:
     return _checked(Region(given, {})) if isinstance(given, Shape) else given
 
 
+class Domain:
+    """For type checkers: a field that takes a box or a shape, and gives the box or region that it is."""
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Box: ...  # type: ignore[empty-body]
+
+    def __set__(self, instance: Any, given: Box | Shape | Product) -> None: ...
+
+
 def _checked(region: Region) -> Region:
     """The region, if it has an inside and a boundary; primitives have both."""
     if isinstance(region.shape, Leaf):

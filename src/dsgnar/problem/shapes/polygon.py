@@ -144,6 +144,6 @@ def _ring(corners: Any, what: str) -> np.ndarray:
         ring = np.asarray(corners, np.float64)
     except (TypeError, ValueError):
         ring = np.empty(0)
-    if ring.ndim != 2 or ring.shape[1] != 2 or len(ring) < 3 or not np.isfinite(ring).all():
+    if ring.ndim != 2 or ring.shape[-1] != 2 or len(ring) < 3 or not np.isfinite(ring).all():
         raise ValueError(f"Polygon: {what} must be at least three points (x, y), as in [(0, 0), (1, 0), (0, 1)]")
     return ring

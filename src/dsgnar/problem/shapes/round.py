@@ -38,7 +38,7 @@ class Ball(Leaf):
     centre: tuple[float, ...]
     radius: float
 
-    def __init__(self, *, radius: float, name: str = "ball", **centre: float):
+    def __init__(self, *, radius: float, name: Any = "ball", **centre: float):
         axes = several(centre, "Ball(x=0, y=0, radius=1)")
         c = tuple(number(v, f"Ball: the centre's {axis}") for axis, v in centre.items())
         r = number(radius, "Ball: the radius")
@@ -91,7 +91,7 @@ class Ellipse(Leaf):
     radii: tuple[float, ...]
     angle: float
 
-    def __init__(self, *, radii: Any, angle: float = 0.0, name: str = "ellipse", **centre: float):
+    def __init__(self, *, radii: Any, angle: float = 0.0, name: Any = "ellipse", **centre: float):
         axes = several(centre, "Ellipse(x=0, y=0, radii=(2, 1))")
         c = tuple(number(v, f"Ellipse: the centre's {axis}") for axis, v in centre.items())
         given = tuple(np.atleast_1d(np.asarray(radii, object)).tolist())
@@ -121,8 +121,12 @@ class Ellipse(Leaf):
     def volume(self) -> float:
         return unit_ball(len(self.axes)) * math.prod(self.radii)
 
-    @cached_property
+    @property
     def surface(self) -> float:
+        return self._surface
+
+    @cached_property
+    def _surface(self) -> float:
         """By elliptic integrals in two dimensions; in more as a mean over the sphere, to a thousandth."""
         d, r = len(self.axes), np.array(self.radii)
         if d == 2:

@@ -5,8 +5,8 @@ which a point sees the triangles (van Oosterom and Strackee 1983),
 
     tan(omega / 2) = a . (b x c) / (|a||b||c| + (a . b)|c| + (b . c)|a| + (c . a)|b|),
 
-is 4 pi inside and 0 outside. Many points are sorted out faster by counting the triangles that a ray crosses; triangles lie in
-the cells of a grid across the rays, and the rays run aslant, so that none meets an edge of a surface along the axes.
+is 4 pi inside and 0 outside. Many points are sorted out faster by counting the triangles that a ray crosses; triangles lie
+in the cells of a grid across the rays, and the rays run aslant, so that none meets an edge of a surface along the axes.
 """
 
 from collections.abc import Sequence

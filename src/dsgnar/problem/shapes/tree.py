@@ -71,6 +71,10 @@ class Shape(Solid):
         """The primitives, each with its orientation."""
         raise NotImplementedError
 
+    def describe(self) -> str:
+        """In words, for the record of a run."""
+        raise NotImplementedError
+
     @property
     def size(self) -> float:
         """The diagonal of the bounding box."""
@@ -100,6 +104,10 @@ class Leaf(Shape):
     @property
     def leaves(self) -> tuple["Oriented", ...]:
         return (Oriented(self, 1),)
+
+    def describe(self) -> str:
+        sides = ", ".join(f"{a}: {low:g} to {high:g}" for a, (low, high) in zip(self.axes, self.bounds, strict=True))
+        return f"{type(self).__name__.lower()} {self.name} ({sides}; measure {self.volume:.10g})"
 
     @property
     def volume(self) -> float:
@@ -164,6 +172,9 @@ class Combined(Shape):
     def leaves(self) -> tuple[Oriented, ...]:
         turn = -1 if self.kind == "-" else 1
         return (*self.left.leaves, *(Oriented(leaf, turn * sign) for leaf, sign in self.right.leaves))
+
+    def describe(self) -> str:
+        return f"({self.left.describe()} {self.kind} {self.right.describe()})"
 
     def depth(self, x: Any, xp: Any) -> Any:
         one, other = self.left.depth(x, xp), self.right.depth(x, xp)
