@@ -126,7 +126,7 @@ def test_points_of_a_surface_are_uniform():
 
 @pytest.mark.parametrize("name", ["polygon", "union", "difference"])
 def test_the_same_shape_made_in_three_ways_has_the_same_boundary(name):
-    """Each of the eight unit lengths of the L holds an eighth of the points; shared sides count once, inner ones not at all."""
+    """Each of the eight unit lengths of the L holds an eighth of the points; shared sides count once, inner ones never."""
     _, points = points_of(name, count=8000)
     x, y = points.T
     sides = [

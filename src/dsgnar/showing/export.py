@@ -155,7 +155,8 @@ def to_vtk(
     elif path.suffix == ".pvd":
         raise ValueError("a .pvd file is a series over time, and this problem has no time: write a .vtr file")
     else:
-        raise ValueError(f"ParaView files end in .vtr (one grid), .vtu (a shape) or .pvd (a series over time), not {path.suffix!r}")
+        known = ".vtr (one grid), .vtu (a shape) or .pvd (a series over time)"
+        raise ValueError(f"ParaView files end in {known}, not {path.suffix!r}")
 
 
 def _series(solution: Solution, path: Path, axes: Grid, time: str, vectors: Mapping[str, tuple[str, ...]]) -> None:

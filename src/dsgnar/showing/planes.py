@@ -92,7 +92,8 @@ def _plane(domain: Box, grid: dict[str, np.ndarray] | None, pair: tuple[str, str
             wanted = lower + cuts.get(axis, 0.5) * (upper - lower)
             fixed[axis] = wanted if grid is None else float(grid[axis][np.argmin(np.abs(grid[axis] - wanted))])
     if grid is None:
-        return Plane(domain, *pair, fixed, {axis: np.linspace(*domain.interval(axis), RESOLUTION) for axis in pair})
+        count = 2 * RESOLUTION - 1 if domain.shaped else RESOLUTION  # round edges look round
+        return Plane(domain, *pair, fixed, {axis: np.linspace(*domain.interval(axis), count) for axis in pair})
     return Plane(domain, *pair, fixed, {axis: grid[axis] for axis in pair})
 
 

@@ -200,7 +200,7 @@ class _Estimator:
             later = isinstance(condition.part, Initial) and k > 0
             if later:
                 value = value - judge.linearised(name, self.wide[k - 1], located(model, points, k - 1))[0]
-            terms = float(_rms(nothing) + _rms(slopes) @ typical)
+            terms = judge.terms(name, nothing, slopes, typical)
             weight = weight / ((terms or 1.0) * math.sqrt(len(points)))
             yield Rows(name, points, weight, value, rounding, slopes, later)
 
