@@ -47,7 +47,7 @@ def test_finite_elements_agree(name, screen, f):
     skfem = pytest.importorskip("skfem")
     from skfem.helpers import dot, grad
 
-    from dsgnar.showing.unstructured import mesh
+    from dsgnar.problem.meshing import mesh
 
     problem, errors = CASES[name].problem(), []
     exact = CASES[name].anywhere
@@ -70,3 +70,42 @@ def test_finite_elements_agree(name, screen, f):
         truth = exact(points)[:, 0]
         errors.append(np.linalg.norm(values - truth) / np.linalg.norm(truth))
     assert errors[1] < 4e-3 and errors[0] / errors[1] > 2, errors
+
+
+def test_heat_around_a_hole_is_that_of_the_radial_equation():
+    """In a ring the heat equation has one variable: Chebyshev collocation and the exponential of its matrix."""
+    pytest.importorskip("skfem")
+    import dsgnar as ds
+    from dsgnar.suite.truth import heat_holes
+
+    ring = ds.Ball(x=0, y=0, radius=2) - ds.Ball(x=0, y=0, radius=1, name="hole")
+    plate = heat_holes.Plate(ring, ((0, 0, 2, 0.1), (0, 0, 1, 5.0)), 0.0)
+    rng = stream(0, "ring")
+    r, angle = rng.uniform(1.05, 1.95, 100), rng.uniform(0, 2 * np.pi, 100)
+    times = np.array([0.75, 1.5, 3.0])
+    found = heat_holes.solve(plate, 0.2, 12, times, np.stack([r * np.cos(angle), r * np.sin(angle)], 1))
+    exact = np.stack([_radial(r, t) for t in times], axis=1)
+    assert np.linalg.norm(found - exact) < 2e-4 * np.linalg.norm(exact)
+    with pytest.raises(ValueError, match="must be among the 12 steps"):
+        heat_holes.solve(plate, 0.5, 12, np.array([0.7, 3.0]), np.array([[1.5, 0.0]]))
+
+
+def _radial(r, t, degree=40):
+    """u_t = u_rr + u_r / r on [1, 2], u_r = 0.1 - u at r = 2, -u_r = 5 - u at r = 1, u(0) = 0."""
+    from numpy.polynomial import chebyshev
+    from scipy.linalg import expm
+
+    z = np.cos(np.pi * np.arange(degree + 1) / degree)
+    values = chebyshev.chebvander(z, degree)
+    D = 2 * chebyshev.chebvander(z, degree - 1) @ chebyshev.chebder(np.eye(degree + 1)) @ np.linalg.inv(values)
+    A = D @ D + np.diag(2 / (3 + z)) @ D
+    ends = np.stack([D[0], -D[-1]])
+    ends[0, 0] += 1
+    ends[1, -1] += 1
+    # the ends follow from the inside w: they are E (g - ends w)
+    E, g = np.linalg.inv(ends[:, [0, -1]]), np.array([0.1, 5.0])
+    J = A[1:-1, 1:-1] - A[1:-1][:, [0, -1]] @ E @ ends[:, 1:-1]
+    f = A[1:-1][:, [0, -1]] @ E @ g
+    w = np.linalg.solve(J, (expm(J * t) - np.eye(degree - 1)) @ f)
+    first, last = E @ (g - ends[:, 1:-1] @ w)
+    return chebyshev.chebval(2 * r - 3, np.linalg.solve(values, np.concatenate([[first], w, [last]])))

@@ -11,12 +11,12 @@ import pytest
 import dsgnar as ds
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.doubts import doubts
+from dsgnar.problem.meshing import mesh
 from dsgnar.problem.sampling import sample
 from dsgnar.showing.figures.page import page
 from dsgnar.showing.planes import planes, values_on
 from dsgnar.showing.quality import Quality
 from dsgnar.showing.report import maps
-from dsgnar.showing.unstructured import mesh
 from dsgnar.storing.files import WrongDirectory
 from small import invented
 

@@ -20,8 +20,9 @@ import numpy as np
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.version import VERSION
 from dsgnar.problem.domain import Box
+from dsgnar.problem.meshing import mesh
 from dsgnar.problem.region import Region
-from dsgnar.showing.unstructured import mesh, unstructured
+from dsgnar.showing.unstructured import unstructured
 from dsgnar.solving.solution import Solution
 
 Counts = int | Mapping[str, int]

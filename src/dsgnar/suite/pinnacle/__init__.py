@@ -161,6 +161,16 @@ _ALL = (
         cost="ten seconds",
     ),
     Case(
+        "Heat2d-CG",
+        "u_t = Δu around 17 discs that warm it",
+        shaped.heat,
+        surrounded.heat_table,
+        surrounded.heat,
+        (2.39e-2, 1.58e-2),
+        File("ref/heat_complex.dat", 3, 1, wide=True),
+        cost="two minutes",
+    ),
+    Case(
         "HNd",
         "u_t = Δu/5 - |x|² exp(|x|²/2 + t)/5 in the ball in 5D",
         shaped.heat_ball,

@@ -10,6 +10,7 @@ from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.reference import Reference
 from dsgnar.problem.sampling import sample
+from dsgnar.suite import truth
 from dsgnar.suite.pinnacle import shaped
 from dsgnar.suite.pinnacle.measure import Values, Yardstick, backwards
 from dsgnar.suite.truth import holes
@@ -40,6 +41,25 @@ def uneven_table() -> Reference:
 
 def heat_ball_table() -> Reference:
     return _table(shaped.heat_ball(), heat_ball, 1e-15, "closed form")
+
+
+def heat(points: np.ndarray) -> np.ndarray:
+    """With spacing 0.2 (a minute)."""
+    from dsgnar.suite.truth import heat_holes
+
+    places, i = np.unique(points[:, :2], axis=0, return_inverse=True)
+    times, j = np.unique(points[:, 2], return_inverse=True)
+    found = np.zeros((len(places), len(times)))
+    found[:, times > 0] = heat_holes.solve(heat_holes.plate(), 0.2, 30, times[times > 0], places)
+    return found[i.ravel(), j.ravel()][:, None]
+
+
+def heat_table() -> Reference:
+    """The stored table; its axes are places and times."""
+    stored = truth.load("heat_holes")
+    made = stored.reference()
+    points = np.stack([*(made.values[name] for name in "xy"), made.points[:, 1]], axis=1)
+    return Reference(points, {"u": made.values["u"]}, made.accuracy, made.source)
 
 
 def heat_ball_points() -> Yardstick:
