@@ -129,15 +129,11 @@ class Region(Box):
         if len(self.shape.leaves) > 1:
             ours = self.shape.inside(points - step) & ~self.shape.inside(points + step)
             points, normals = points[ours], normals[ours]
-        for earlier, turn in leaves[:k]:
-            if not len(points):
-                break
-            near = np.flatnonzero(np.abs(earlier.depth(points, np)) < STEP * self.shape.size)
-            if near.size:
-                alike = np.sum(turn * earlier.normal(points[near], np) * sign * normals[near], axis=1) > 0.5
-                ours = np.ones(len(points), bool)
-                ours[near[alike]] = False
-                points, normals = points[ours], normals[ours]
+        for earlier, turn in leaves[:k]:  # a patch that both have: there the earlier one ends as well, on the same side
+            step = STEP * self.shape.size * sign * normals
+            before, after = earlier.inside(points - step), earlier.inside(points + step)
+            ours = ~(before & ~after if turn > 0 else ~before & after)
+            points, normals = points[ours], normals[ours]
         return points
 
     # --- hard values --------------------------------------------------------------------------------------------------
