@@ -6,8 +6,9 @@ With the residuals r = F(u) of a solution, its error e satisfies F(u + e) = 0, a
 
 The equation is solved by least squares for e in a linear space that is not the network's: at the end of a run the network's
 own directions see nothing of the residual that is left. Everything is evaluated in float64 at new points, denser towards
-the ends of each axis and weighted accordingly. Much of a residual is rough and carries little error, so that the space need
-not hold all of it: what counts is that the estimate stays the same in another space. It is unknown where
+the ends of each axis and weighted accordingly; on a shape the space is that of its bounding box, at points of it. Much
+of a residual is rough and carries little error, so that the space need not hold all of it: what counts is that the estimate
+stays the same in another space. It is unknown where
 
     spread        half of the space, or a space of another kind, gives another error
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e

@@ -106,8 +106,8 @@ class Leaf(Shape):
         return (Oriented(self, 1),)
 
     def describe(self) -> str:
-        sides = ", ".join(f"{a}: {low:g} to {high:g}" for a, (low, high) in zip(self.axes, self.bounds, strict=True))
-        return f"{type(self).__name__.lower()} {self.name} ({sides}; measure {self.volume:.10g})"
+        sides = " x ".join(f"[{low:g}, {high:g}]" for low, high in self.bounds)
+        return f"{self.name} in {sides} of measure {self.volume:.9g}"
 
     @property
     def volume(self) -> float:
