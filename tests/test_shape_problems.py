@@ -247,12 +247,12 @@ def test_hard_values_and_a_march_over_a_shape():
         domain=ring.over(t=(0, 1)),
         unknowns="u",
         conditions={
-            "pde": ds.interior(lambda u, x, y, t: u.t - ds.laplacian(u) - 4 * t + 1 - x**2 - y**2),
+            "pde": ds.interior(lambda u, x, y, t: u.t - ds.laplacian(u) - 4 * t - 1 + x**2 + y**2),
             "ic": ds.initial(lambda u: u),
             "flux": ds.boundary(lambda u, t: u.n - t, on="hole"),
         },
-        hard={"u": ds.Hard(0.0, on=ds.Boundary(on=("ball",)))},
-    )  # u = t (1 - r^2), u.n = 2 r t = t on the hole, whose normal points inwards: -du/dr = 2 r t
+        hard={"u": ds.Hard(0.0, on=ds.Boundary(on="ball"))},  # type: ignore[arg-type]
+    )  # u = t (1 - r^2); on the hole, where r = 1/2, u.n = -du/dr = 2 r t = t
     solution = ds.solve(problem, network=ds.MLP(widths=(10, 10)), points=300, max_iterations=100, intervals=2)
     points = sample(ds.Interior(), problem.domain, 500, stream(9))
     exact = points[:, 2] * (1 - points[:, 0] ** 2 - points[:, 1] ** 2)

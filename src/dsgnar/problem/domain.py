@@ -180,6 +180,10 @@ class Boundary:
     on: tuple[str, ...] | None = None
     where: Callable | None = None
 
+    def __post_init__(self):
+        if isinstance(self.on, str):  # one name alone will do
+            object.__setattr__(self, "on", (self.on,))
+
     def fixed(self, domain: Box) -> tuple[dict[int, float], ...]:
         if domain.shaped:
             return ({},)  # points of curved sides fix no coordinate
