@@ -20,7 +20,7 @@ def test_the_examples_of_the_page_state_what_they_say(monkeypatch, tmp_path):
     names: dict = {}
     for block in BLOCKS:
         exec(block, names)
-    assert len(BLOCKS) == 4 and (tmp_path / "plate.pvd").exists()
+    assert len(BLOCKS) == 5 and (tmp_path / "plate.vtu").exists()
     assert names["solution"](x=0.5, t=1.0, nu=[0.02, 0.05, 0.1]).shape == (3,)
 
 
