@@ -101,7 +101,11 @@ def check(stored: Table) -> list[Comparison]:
         found = solve(plate(), spacing, steps, stored.axes["t"], places)
         return Comparison(what, relative(found, stored.values["u"]), allowed)
 
-    return [compare("spacing 0.2", 2e-4, 0.2, STEPS), compare("spacing 0.3, half the steps", 5e-4, 0.3, STEPS // 2)]
+    return [
+        compare("spacing 0.2", 2e-4, 0.2, STEPS),
+        compare("spacing 0.3, half the steps", 5e-4, 0.3, STEPS // 2),
+        compare("spacing 0.4, half the steps", 1e-2, 0.4, STEPS // 2),
+    ]
 
 
 def _values(basis: Any, straight: Any, points: np.ndarray) -> sparse.csr_array:
