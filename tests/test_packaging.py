@@ -45,7 +45,7 @@ def test_faulty_jax_is_excluded_wherever_jax_is_required(faulty):
 
 
 def test_extras():
-    assert set(EXTRAS) == {"cuda", "export", "baselines", "docs", "dev"}
+    assert set(EXTRAS) == {"cuda", "shapes", "export", "baselines", "docs", "dev"}
 
 
 def test_installed_version_is_the_projects():
@@ -60,7 +60,7 @@ def test_type_checkers_may_read_the_types():
         package / "cli" / "example.txt",
         *(package / "suite" / "truth" / "data").glob("*.npz"),
     ]
-    assert all(path.is_file() for path in data) and len(data) == 7
+    assert all(path.is_file() for path in data) and len(data) == 8
     assert PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/dsgnar"]}
     ignored = subprocess.run(["git", "-C", str(ROOT), "check-ignore", *map(str, data)], capture_output=True, text=True)
     assert not ignored.stdout

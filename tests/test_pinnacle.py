@@ -51,6 +51,7 @@ EXACT = {
         + jnp.sin(4 * jnp.pi * p[0]) * jnp.cos(8 * jnp.pi * p[1]) / 2
     ),
     "PNd": lambda p: jnp.sum(jnp.sin(jnp.pi * p / 2)),
+    "HNd": lambda p: jnp.exp(jnp.sum(p[:-1] ** 2) / 2 + p[-1]),
 }
 
 
@@ -192,7 +193,7 @@ def test_grids_are_the_benchmarks():
     times = backwards(313, 5.0)
     assert times[0] == 5 and len(times) == 313 and abs(times[-1] - 5 / 313) < 1e-12
     counts = {name: len(case.formula().points) for name, case in CASES.items() if case.formula is not None}
-    assert counts == {"Wave1d-C": 2500, "Heat2d-MS": 8 * 8 * 313, "PNd": 32_768}
+    assert counts == {"Wave1d-C": 2500, "Heat2d-MS": 8 * 8 * 313, "PNd": 32_768, "HNd": 800 * 25}
     for case in CASES.values():
         if case.formula is not None:
             made = case.formula()
@@ -282,7 +283,7 @@ def test_column_one_is_empty_without_a_file():
 
 
 def test_names_of_cases():
-    assert [case.name for case in pinnacle.cases()] == list(CASES) and len(CASES) == 8
+    assert [case.name for case in pinnacle.cases()] == list(CASES) and len(CASES) == 12
     assert [case.name for case in pinnacle.cases(["ks", "burgers1d-c"])] == ["Burgers1d-C", "KS"]
     with pytest.raises(ValueError, match="no case 'burgers'"):
         pinnacle.cases(["burgers"])
@@ -351,7 +352,7 @@ def test_one_call_for_all_cases(tmp_path, monkeypatch):
     monkeypatch.setattr(pinnacle, "compared_with", lambda case, clone: pinnacle.Theirs())
     chosen = [replace(case, problem=lambda: None) for case in pinnacle.cases()]
     list(pinnacle.table(tmp_path, chosen, [3], {"max_seconds": 5.0, "tol": 1e-3}))
-    assert calls == [{"seed": 3, "observers": (), "max_seconds": 5.0, "tol": 1e-3}] * 8
+    assert calls == [{"seed": 3, "observers": (), "max_seconds": 5.0, "tol": 1e-3}] * len(CASES)
 
 
 def test_yardsticks_of_formulas_hold_points_of_the_domain():

@@ -8,6 +8,7 @@ from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.fields import gradient, laplacian
 from dsgnar.problem.reference import Reference
 from dsgnar.problem.sampling import Near
+from dsgnar.problem.shapes import Ball, Ellipse, Polygon, Shape, Surface, extrude
 from dsgnar.showing.progress import Progress
 from dsgnar.solving.abilities import offer
 from dsgnar.solving.entry import solve
@@ -35,9 +36,11 @@ __all__ = [
     "MLP",
     "PAPER",
     "SPINN",
+    "Ball",
     "Boundary",
     "Box",
     "Condition",
+    "Ellipse",
     "GaborNet",
     "Hard",
     "Initial",
@@ -46,17 +49,21 @@ __all__ = [
     "Method",
     "Near",
     "Points",
+    "Polygon",
     "Problem",
     "Progress",
     "Reference",
     "RunDirectory",
     "Settings",
+    "Shape",
     "Siren",
     "Solution",
     "StopReason",
+    "Surface",
     "Terminated",
     "at",
     "boundary",
+    "extrude",
     "gradient",
     "initial",
     "interior",

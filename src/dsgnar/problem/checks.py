@@ -20,6 +20,7 @@ from dsgnar.problem.constraints import Hard, check_rates
 from dsgnar.problem.domain import Boundary, Box, Part, Points
 from dsgnar.problem.fields import Requests, requirements
 from dsgnar.problem.mistakes import Untraceable, place_of, plainly
+from dsgnar.problem.region import Region
 from dsgnar.problem.sampling import Near, Sampling, sample
 from dsgnar.problem.signature import Signature
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def check_statement(problem: "Problem") -> None:
     """Types and names, without looking into any condition."""
     if not isinstance(problem.domain, Box):
-        raise TypeError(f"domain: expected a Box, such as Box(x=(0, 1), t=(0, 1)), got {problem.domain!r}")
+        raise TypeError(f"domain: expected a Box or a shape, such as Box(x=(0, 1), t=(0, 1)), got {problem.domain!r}")
     _check_mapping("conditions", problem.conditions, "{'pde': interior(...)}")
     _check_mapping("hard", problem.hard, "{'u': Hard(value, on=...)}")
     _check_mapping("known", problem.known, "{'u': lambda x, t: ...}")
@@ -67,6 +68,8 @@ def _check_names(problem: "Problem") -> None:
         problem.domain.index(axis)
         if axis == problem.domain.time:
             raise ValueError(f"time ({axis!r}) cannot be periodic")
+        if isinstance(problem.domain, Region) and axis in problem.domain.shape.axes:
+            raise ValueError(f"axis {axis!r} cannot be periodic: it belongs to a shape; only a whole Box can repeat itself")
 
 
 def resolve_hard(name: str, hard: Hard, domain: Box, periodic: tuple[str, ...]) -> Hard:
@@ -126,6 +129,8 @@ def _resolve_part(what: str, part: Part, domain: Box, periodic: tuple[str, ...])
         raise ValueError(f"{what}: {error}") from None
     if not isinstance(part, Boundary):
         return part
+    if isinstance(domain, Region) or part.where is not None:
+        return _resolve_picked(what, part, domain, periodic)
     faces = part.resolve(domain)
     if part.faces is None:
         faces = tuple(face for face in faces if face[0] not in periodic)
@@ -136,13 +141,25 @@ def _resolve_part(what: str, part: Part, domain: Box, periodic: tuple[str, ...])
     return Boundary(faces)
 
 
+def _resolve_picked(what: str, part: Boundary, domain: Box, periodic: tuple[str, ...]) -> Boundary:
+    """A part of the boundary that names or `where` pick: at least one point must belong to it."""
+    try:
+        part.resolve(domain)
+        if not isinstance(domain, Region):
+            part = replace(part, faces=tuple(face for face in part.resolve(domain) if face[0] not in periodic))
+        sample(part, domain, 1, stream(0, "part"))
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None
+    return part
+
+
 @x64
-def required(signature: Signature, unknowns: tuple[str, ...], domain: Box) -> Requests:
+def required(signature: Signature, unknowns: tuple[str, ...], domain: Box, part: Part | None = None) -> Requests:
     """The derivatives that a residual asks for. It must return one real number."""
     what = signature.what
     try:
         with plainly():
-            requests, shape = requirements(signature, unknowns, domain)
+            requests, shape = requirements(signature, unknowns, domain, part)
     except Untraceable:
         raise
     except AttributeError as error:

@@ -56,9 +56,23 @@ def initial(residual: Callable, **options: Unpack[Options]) -> Condition:
     return _condition("initial", residual, Initial(), options)
 
 
-def boundary(residual: Callable, faces: Sequence[Face] | None = None, **options: Unpack[Options]) -> Condition:
-    """A condition on the spatial boundary over all times, or on some `faces`, such as `[("x", "lower")]`."""
-    return _condition("boundary", residual, Boundary(None if faces is None else tuple(faces)), options, "faces")
+def boundary(
+    residual: Callable,
+    faces: Sequence[Face] | None = None,
+    *,
+    on: str | Sequence[str] | None = None,
+    where: Callable | None = None,
+    **options: Unpack[Options],
+) -> Condition:
+    """A condition on the spatial boundary over all times, or on a part of it.
+
+    `faces` are those of a box, such as `[("x", "lower")]`; `on` is the name of a shape, or several; `where` picks points,
+    `where=lambda x, y: y > 1.99`. In the residual `u.n` is the derivative along the outward normal, and a parameter `n` the
+    normal itself: `n.x`, `n["x"]` or `n[0]`.
+    """
+    names = (on,) if isinstance(on, str) else None if on is None else tuple(on)
+    part = Boundary(None if faces is None else tuple(faces), names, where)
+    return _condition("boundary", residual, part, options, "faces", "on", "where")
 
 
 def at(residual: Callable, values: Mapping[str, Any], **options: Unpack[Options]) -> Condition:

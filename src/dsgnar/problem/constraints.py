@@ -9,7 +9,8 @@ With `g` a function that takes the prescribed values, and `D >= 0` one that vani
 satisfies them for every network `N`. `D` is a product of one factor per face, normalised to order one:
 `(x-a)/(b-a)` on a lower face, `(b-x)/(b-a)` on an upper one, `(t-t0)/(t1-t0)` at the initial time, squared when
 the time derivative is prescribed too; then `g` is turned at the initial time so as to have that derivative,
-`g(x, t) + (t - t0) (rate(x) - g_t(x, t0))`.
+`g(x, t) + (t - t0) (rate(x) - g_t(x, t0))`. On the boundary of a shape it is a product of functions of its primitives
+(`shapes/`), each of which vanishes on the primitive's surface.
 
 Known parts. Where a solution is a given function `k`, such as the leading term at a corner, plus something smoother,
 
@@ -31,6 +32,7 @@ from jaxtyping import Array, Float
 
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Boundary, Box, Initial
+from dsgnar.problem.region import Region
 from dsgnar.problem.sampling import sample
 from dsgnar.problem.signature import Signature
 
@@ -98,6 +100,8 @@ class Transform:
     def _vanishing(self, hard: Hard, x):
         factor: Any = 1.0
         for part in hard.on:
+            if isinstance(self.domain, Region) and isinstance(part, Boundary):
+                factor = factor * self.domain.vanishing(part, x, jnp)
             for fixed in part.fixed(self.domain):
                 for i, value in fixed.items():
                     lower, upper = self.domain.bounds[i]

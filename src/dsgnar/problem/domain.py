@@ -4,33 +4,50 @@ A `Box` is a product of intervals `[a_i, b_i]`, one per named axis; one of them 
 
     Interior()          the whole box, time included
     Initial()           the slice t = t_0
-    Boundary(faces)     faces of the spatial box over all times; all of them, or the ones given
+    Boundary(faces)     faces of the spatial box over all times; all of them, or what is picked
     Points(values)      points that the user gives
 
-Each part says which coordinates it fixes; everything else about sampling is in `sampling.py`.
+Each part says which coordinates it fixes; everything else about sampling is in `sampling.py`. A box can be cut like any
+shape (`shapes/`); what is left of it is a `Region` (`region.py`).
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+
+from dsgnar.problem.shapes.cuboid import Cuboid
+from dsgnar.problem.shapes.tree import Shape, Solid, named
 
 Side = Literal["lower", "upper"]
 Face = tuple[str, Side]
 
 
 @dataclass(frozen=True, init=False)
-class Box:
-    """A box with named axes: `Box(x=(-1, 1), t=(0, 1))`. The axis called `time` is time, if there is one."""
+class Box(Solid):
+    """A box with named axes: `Box(x=(-1, 1), t=(0, 1))`. The axis called `time` is time, if there is one.
+
+    Along `parameters` nothing is a boundary and no Laplacian is taken; `over` adds such axes. `name` is what `on=` calls the
+    box in a shape.
+    """
 
     axes: tuple[str, ...]
     bounds: tuple[tuple[float, float], ...]
     time: str | None
+    parameters: tuple[str, ...] = field(default=(), repr=False)
+    name: str = field(default="box", repr=False)
 
-    def __init__(self, *, time: str | None = "t", **intervals: tuple[float, float]):
+    def __init__(
+        self,
+        *,
+        time: str | None = "t",
+        parameters: Any = (),  # names; any type, so that Box(**intervals) passes type checkers
+        name: Any = "box",
+        **intervals: tuple[float, float],
+    ):
         if not intervals:
             raise ValueError("a Box needs at least one axis, for example Box(x=(0, 1))")
         object.__setattr__(self, "axes", tuple(intervals))
@@ -38,6 +55,16 @@ class Box:
         object.__setattr__(self, "time", time if time in intervals else None)
         if time not in intervals and time not in (None, "t"):
             raise ValueError(f"the time axis {time!r} is not one of the axes {', '.join(intervals)}")
+        object.__setattr__(self, "parameters", (parameters,) if isinstance(parameters, str) else tuple(parameters))
+        object.__setattr__(self, "name", named(name))
+        for axis in self.parameters:
+            if self.index(axis) == (None if self.time is None else self.index(self.time)):
+                raise ValueError(f"axis {axis!r} is time and cannot be a parameter as well")
+
+    @property
+    def shaped(self) -> bool:
+        """Whether it is a part of its bounds only."""
+        return False
 
     @property
     def dimension(self) -> int:
@@ -45,8 +72,8 @@ class Box:
 
     @property
     def space(self) -> tuple[str, ...]:
-        """The axes that are not time."""
-        return tuple(axis for axis in self.axes if axis != self.time)
+        """The axes that are neither time nor parameters."""
+        return tuple(axis for axis in self.axes if axis != self.time and axis not in self.parameters)
 
     @property
     def faces(self) -> tuple[Face, ...]:
@@ -66,7 +93,28 @@ class Box:
         """The same box with another interval on one axis (a slab of time, say)."""
         self.index(axis)
         intervals = dict(zip(self.axes, self.bounds, strict=True)) | {axis: interval}
-        return Box(time=self.time, **intervals)
+        return Box(time=self.time, parameters=self.parameters, name=self.name, **intervals)
+
+    def over(self, *, time: str | None = "t", **intervals: tuple[float, float]) -> "Box":
+        """The box at all times and for all values of parameters: `Box(x=(0, 1)).over(t=(0, 1), nu=(0.01, 0.1))`."""
+        if clash := [axis for axis in intervals if axis in self.axes]:
+            raise ValueError(f"over({clash[0]}=...): the box has an axis {clash[0]!r} already; use another name")
+        known = self.time or (time if time in intervals else None)
+        parameters = (*self.parameters, *(axis for axis in intervals if axis != known))
+        together = dict(zip(self.axes, self.bounds, strict=True)) | intervals
+        return Box(time=known, parameters=parameters, name=self.name, **together)
+
+    def as_shape(self) -> Shape:
+        """The box as a shape that can be cut."""
+        if self.time is not None or self.parameters:
+            further = self.time or self.parameters[0]
+            raise ValueError(
+                f"a Box with time or parameters ({further!r}) cannot be cut: leave them out, combine the shapes, and add "
+                f"them afterwards, (Box(...) - ...).over({further}=...)"
+            )
+        if self.dimension < 2:
+            raise ValueError("a shape needs at least two axes; an interval cannot be cut")
+        return Cuboid(self.axes, self.bounds, self.name)
 
     def contains(self, points: Float[np.ndarray, "n d"]) -> Bool[np.ndarray, " n"]:
         """Which rows of `points` (n, d) lie in the closed box, up to rounding."""
@@ -122,11 +170,23 @@ class Initial:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Faces of the spatial box, over all times: all of them, or those given as `(axis, "lower" | "upper")`."""
+    """The boundary in space, over all times: all of it, or a part.
+
+    `faces` are those of a box, `(axis, "lower" | "upper")`; `on` is the name of a shape, or several; `where` is a function
+    of axes that says which points belong to it.
+    """
 
     faces: tuple[Face, ...] | None = None
+    on: tuple[str, ...] | None = None
+    where: Callable | None = None
+
+    def __post_init__(self):
+        if isinstance(self.on, str):  # one name alone will do
+            object.__setattr__(self, "on", (self.on,))
 
     def fixed(self, domain: Box) -> tuple[dict[int, float], ...]:
+        if domain.shaped:
+            return ({},)  # points of curved sides fix no coordinate
         pieces = []
         for axis, side in self.resolve(domain):
             pieces.append({domain.index(axis): domain.interval(axis)[side == "upper"]})
@@ -140,12 +200,17 @@ class Boundary:
             domain.index(face[0])
             if face[0] == domain.time:
                 raise ValueError(f"{face[0]!r} is time: use an initial condition for its first instant")
+        if self.on is not None and not set(self.on) <= {domain.name} and not domain.shaped:
+            raise ValueError(f"the box is called {domain.name!r}; nothing here is called {', '.join(self.on)}")
         if self.faces is not None and not self.faces:
             raise ValueError("a boundary needs at least one face; leave `faces` out for all of them")
         return domain.faces if self.faces is None else self.faces
 
     def describe(self) -> str:
-        return "the boundary" if self.faces is None else "the face " + ", ".join(f"{a}={s}" for a, s in self.faces)
+        words = "the boundary" if self.faces is None else "the face " + ", ".join(f"{a}={s}" for a, s in self.faces)
+        if self.on is not None:
+            words += " of " + ", ".join(self.on)
+        return words + (" where a function says so" if self.where is not None else "")
 
 
 @dataclass(frozen=True, eq=False)

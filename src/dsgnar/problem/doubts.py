@@ -3,7 +3,7 @@
 These are doubts, not errors: equations that degenerate somewhere need fewer conditions than their order suggests.
 
     time      fewer initial conditions for an unknown than its highest time derivative asks for
-    space     fewer boundary conditions along an axis than its highest derivative along it asks for
+    space     fewer boundary conditions along an axis than its highest derivative along it asks for; or at a point of a shape
     nothing   a condition that depends on no unknown
     corners   initial and boundary values of an unknown that differ where they meet
 
@@ -21,11 +21,13 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Boundary, Initial, Interior, Points
 from dsgnar.problem.problem import Problem
+from dsgnar.problem.region import Region, belonging
 from dsgnar.problem.sampling import sample
 from dsgnar.problem.scales import of_derivatives
 
 CORNERS = 16  # points of a corner at which values are compared
 DIFFERENT = 1e-3  # relative to the largest value
+AROUND = 512  # points of the boundary of a shape
 
 
 @x64
@@ -76,6 +78,9 @@ def _time(problem: Problem) -> Iterator[str]:
 
 
 def _space(problem: Problem) -> Iterator[str]:
+    if isinstance(problem.domain, Region):
+        yield from _around(problem, problem.domain)
+        return
     for unknown in _given(problem):
         for axis in problem.domain.space:
             order = _order(problem, unknown, axis)
@@ -88,6 +93,22 @@ def _space(problem: Problem) -> Iterator[str]:
                     f"{unknown} has a derivative of order {order} along {axis} and "
                     f"{_number(count, 'boundary condition')} at the ends of {axis}: {order} are usual"
                 )
+
+
+def _around(problem: Problem, region: Region) -> Iterator[str]:
+    """Of a shape: half as many conditions at each point of its boundary as the order of the equation."""
+    points = sample(Boundary(), region, AROUND, stream(0, "around"))
+    for unknown in _given(problem):
+        order = max(_order(problem, unknown, axis) for axis in region.space)
+        parts = [belonging(part, region, points) for part in _stated(problem, unknown, Boundary)]
+        bare = np.flatnonzero(np.sum(parts, axis=0) < order // 2) if parts else np.arange(len(points) * (order > 1))
+        if bare.size:
+            where = ", ".join(f"{a}={v:.3g}" for a, v in zip(region.space, points[bare[0]], strict=False))
+            share = 100 * bare.size / len(points)
+            yield (
+                f"{unknown} has a derivative of order {order} and fewer than {order // 2} boundary condition"
+                f"{'s' if order > 3 else ''} on {share:.0f} % of the boundary, for instance at {where}"
+            )
 
 
 def _number(count: int, what: str) -> str:

@@ -19,7 +19,9 @@ from jaxtyping import Array, Float
 
 from dsgnar.calculus.jets import LAPLACIAN, Key, MultiIndex, Truncation
 from dsgnar.calculus.taylor import UnsupportedPrimitive, taylor
-from dsgnar.problem.domain import Box
+from dsgnar.problem.domain import Box, Interior, Part
+from dsgnar.problem.normals import NAME as NORMAL
+from dsgnar.problem.normals import Normal, normal_of
 from dsgnar.problem.signature import Signature
 
 Mode = Literal["taylor", "nested"]
@@ -33,12 +35,14 @@ class Field:
     same in a longer form, for high orders and for axes with longer names.
     """
 
-    __slots__ = ("_domain", "_index", "_lookup", "_name")
+    __slots__ = ("_domain", "_index", "_lookup", "_name", "_normal")
     __array_ufunc__ = None  # so that NumPy numbers leave arithmetic with a field to the field
     __hash__ = None  # type: ignore[assignment]  # comparisons are arithmetic
 
-    def __init__(self, name: str, domain: Box, lookup: Lookup, index: MultiIndex | None = None):
-        self._name, self._domain, self._lookup = name, domain, lookup
+    def __init__(
+        self, name: str, domain: Box, lookup: Lookup, index: MultiIndex | None = None, normal: Normal | None = None
+    ):
+        self._name, self._domain, self._lookup, self._normal = name, domain, lookup, normal
         self._index = (0,) * domain.dimension if index is None else index
 
     def d(self, *axes: str | int, **orders: int) -> "Field":
@@ -58,7 +62,7 @@ class Field:
             if order < 0:
                 raise ValueError(f"{self._name}.d({axis}={order}): the order must not be negative")
             index[self._axis(axis)] += order
-        return Field(self._name, self._domain, self._lookup, tuple(index))
+        return Field(self._name, self._domain, self._lookup, tuple(index), self._normal)
 
     def _axis(self, axis: str) -> int:
         if axis not in self._domain.axes:
@@ -67,10 +71,12 @@ class Field:
             )
         return self._domain.index(axis)
 
-    def __getattr__(self, name: str) -> "Field":
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         readings = _readings(name, self._domain.axes)
+        if not readings and name == NORMAL:
+            return self._along_normal()
         if not readings:
             raise AttributeError(
                 f"{self._name}.{name}: {name!r} is not made of the problem's axes {', '.join(self._domain.axes)}; "
@@ -79,6 +85,14 @@ class Field:
         if len(readings) > 1:
             raise AttributeError(f"{self._name}.{name} can be read in {len(readings)} ways; use {self._name}.d(...)")
         return self.d(*readings[0])
+
+    def _along_normal(self) -> Any:
+        """The derivative along the outward normal; an axis called n has the name first."""
+        if self._normal is None:
+            raise AttributeError(
+                f"{self._name}.n is the derivative along the outward normal, which only conditions on the boundary have"
+            )
+        return sum(self._normal[axis] * self.d(axis).value for axis in self._domain.space)
 
     @property
     def value(self) -> Float[Array, ""]:
@@ -93,7 +107,12 @@ class Field:
     def widened(self) -> "Field":
         """The same with its value and derivatives in float64."""
         lookup = self._lookup
-        return Field(self._name, self._domain, lambda key: jnp.asarray(lookup(key), jnp.float64), self._index)
+        wide = lambda key: jnp.asarray(lookup(key), jnp.float64)
+        return Field(self._name, self._domain, wide, self._index, self._normal)
+
+    def beside(self, normal: Normal | None) -> "Field":
+        """The same at a point of the boundary with a normal."""
+        return Field(self._name, self._domain, self._lookup, self._index, normal)
 
     def __jax_array__(self):
         return self.value
@@ -166,7 +185,17 @@ def _unknown(u: Any, asking: str) -> Field:
 Requests = dict[str, frozenset[Key]]
 
 
-def requirements(signature: Signature, unknowns: Sequence[str], domain: Box) -> tuple[Requests, Any]:
+def arguments(fields: dict[str, Field], domain: Box, part: Part, x: jax.Array) -> dict[str, Any]:
+    """What a residual on a part can ask for at a point: unknowns, coordinates and, on a boundary, the normal."""
+    normal = normal_of(domain, part, x)
+    beside = {} if normal is None else {NORMAL: normal}
+    placed = fields if normal is None else {name: field.beside(normal) for name, field in fields.items()}
+    return beside | placed | {axis: x[i] for i, axis in enumerate(domain.axes)}
+
+
+def requirements(
+    signature: Signature, unknowns: Sequence[str], domain: Box, part: Part | None = None
+) -> tuple[Requests, Any]:
     """Which derivatives of which unknowns a residual asks for, and the abstract value that it returns."""
     asked: dict[str, set] = {name: set() for name in unknowns}
 
@@ -179,7 +208,7 @@ def requirements(signature: Signature, unknowns: Sequence[str], domain: Box) -> 
 
     def run(x):
         fields = {name: Field(name, domain, note(name, x)) for name in unknowns}
-        result = signature(fields | {axis: x[i] for i, axis in enumerate(domain.axes)})
+        result = signature(arguments(fields, domain, part or Interior(), x))
         return result.value if isinstance(result, Field) else result
 
     shape = jax.eval_shape(run, jax.ShapeDtypeStruct((domain.dimension,), jnp.float64))

@@ -8,7 +8,6 @@ them. A problem is checked when it is made (`checks.py`).
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -16,8 +15,10 @@ from jaxtyping import Array, Float
 from dsgnar.problem.checks import check_residuals, check_statement, required, resolve_condition, resolve_hard
 from dsgnar.problem.conditions import Condition
 from dsgnar.problem.constraints import Hard, constrain
-from dsgnar.problem.domain import Box
-from dsgnar.problem.fields import Field, Mode, Requests, evaluate
+from dsgnar.problem.domain import Boundary, Points
+from dsgnar.problem.fields import Field, Mode, Requests, arguments, evaluate
+from dsgnar.problem.normals import NAME as NORMAL
+from dsgnar.problem.region import Domain, as_domain
 from dsgnar.problem.signature import Signature
 
 
@@ -30,7 +31,7 @@ class Problem:
     unknown (`{"p": lambda x, y: jnp.log(x**2 + y**2)}`), such as a singularity that no network can hold, is added to it.
     """
 
-    domain: Box
+    domain: Domain  # a Box; a shape given becomes a `Region`
     unknowns: tuple[str, ...]
     conditions: Mapping[str, Condition]
     periodic: tuple[str, ...] = ()
@@ -41,6 +42,7 @@ class Problem:
         for names in ("unknowns", "periodic"):  # one name alone will do
             given = getattr(self, names)
             object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
+        object.__setattr__(self, "domain", as_domain(self.domain))
         check_statement(self)
         place = self.domain, self.periodic
         hard = {name: resolve_hard(name, constraint, *place) for name, constraint in self.hard.items()}
@@ -58,7 +60,10 @@ class Problem:
     @cached_property
     def requests(self) -> dict[str, Requests]:
         """For each condition, the derivatives that it needs."""
-        return {name: required(self._signature(name), self.unknowns, self.domain) for name in self.conditions}
+        return {
+            name: required(self._signature(name), self.unknowns, self.domain, condition.part)
+            for name, condition in self.conditions.items()
+        }
 
     def residual(
         self, name: str, network: Callable, x: Float[Array, " d"], mode: Mode = "taylor", wide: bool = False
@@ -72,8 +77,7 @@ class Problem:
         if wide:
             x = x.astype(jnp.float64)
             fields = {unknown: field_.widened() for unknown, field_ in fields.items()}
-        values: dict[str, Any] = fields | {axis: x[i] for i, axis in enumerate(self.domain.axes)}
-        result = self._signature(name)(values)
+        result = self._signature(name)(arguments(fields, self.domain, self.conditions[name].part, x))
         return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)
 
     def constrained(self, network: Callable) -> Callable:
@@ -81,4 +85,6 @@ class Problem:
         return constrain(network, self.domain, self.unknowns, self.hard, self.known)
 
     def _signature(self, name: str) -> Signature:
-        return Signature.of(self.conditions[name].residual, self.names, f"condition {name!r}")
+        condition = self.conditions[name]
+        beside = (NORMAL,) if isinstance(condition.part, Boundary | Points) and NORMAL not in self.names else ()
+        return Signature.of(condition.residual, (*self.names, *beside), f"condition {name!r}")

@@ -17,7 +17,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import qmc
 
-from dsgnar.problem.domain import Box, Face, Part, Points
+from dsgnar.problem.domain import Boundary, Box, Face, Part, Points
+from dsgnar.problem.placing import placed
+from dsgnar.problem.region import Region
 
 Sampling = Literal["uniform", "even", "sobol", "clustered"]
 
@@ -66,15 +68,18 @@ def sample(
     if method not in get_args(Sampling):
         raise ValueError(f"sampling must be one of {', '.join(get_args(Sampling))}, not {method!r}")
     unit = partial(_unit, rng=rng, method=method, even=frozenset(domain.index(axis) for axis in periodic))
+    spread = _on_pieces
+    if isinstance(domain, Region) or (isinstance(part, Boundary) and part.where is not None):
+        spread = partial(placed, spread=_on_pieces, rng=rng, method=method)
     blocks = []
     left = count
     for concentration in near:
         extra = round(concentration.share * count)
         left -= extra
-        blocks.append(_on_pieces(part, domain, extra, unit, concentration.shrink(domain)))
+        blocks.append(spread(part, domain, extra, unit, concentration.shrink(domain)))
     if left < 0:
         raise ValueError("the shares of the concentrations add up to more than 1")
-    blocks.append(_on_pieces(part, domain, left, unit, {}))
+    blocks.append(spread(part, domain, left, unit, {}))
     return np.concatenate(blocks)
 
 

@@ -34,7 +34,7 @@ from jaxtyping import Array, Float
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Box
-from dsgnar.problem.fields import Field, evaluate
+from dsgnar.problem.fields import Field, arguments, evaluate
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.sampling import sample
 
@@ -169,8 +169,7 @@ def of_derivatives(problem: Problem, name: str, keys: list, x: Float[Array, " d"
     """The residual of a condition as a function of the derivatives that it asks for, listed by `keys`."""
     place = {pair: k for k, pair in enumerate(keys)}
     made = {u: Field(u, problem.domain, lambda key, u=u: values[place[u, key]]) for u in problem.unknowns}
-    given = made | {axis: x[i] for i, axis in enumerate(problem.domain.axes)}
-    result = problem._signature(name)(given)
+    result = problem._signature(name)(arguments(made, problem.domain, problem.conditions[name].part, x))
     return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)
 
 

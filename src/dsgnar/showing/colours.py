@@ -37,7 +37,7 @@ def style_sheet() -> str:
 
 def value_range(arrays: Sequence[np.ndarray]) -> tuple[float, float, str]:
     """From where to where a colour map goes, and which one: zero is in the middle where both signs matter."""
-    low, high = float(min(a.min() for a in arrays)), float(max(a.max() for a in arrays))
+    low, high = float(min(np.nanmin(a) for a in arrays)), float(max(np.nanmax(a) for a in arrays))
     if min(-low, high) > FAINT * max(-low, high):
         return -max(-low, high), max(-low, high), DIVERGING
     return low, high, SEQUENTIAL
@@ -49,8 +49,8 @@ def error_range(arrays: Sequence[np.ndarray]) -> tuple[float, float]:
     The lower end is the least over all maps of what 99 % of a map exceed, at most `DECADES` below the map's largest value;
     it is at least one decade and at most twice `DECADES` below the largest of all.
     """
-    high = max(1e-300, *(float(a.max()) for a in arrays))
-    low = min(max(float(np.quantile(a, 0.01)), float(a.max()) * 10.0**-DECADES) for a in arrays)
+    high = max(1e-300, *(float(np.nanmax(a)) for a in arrays))
+    low = min(max(float(np.nanquantile(a, 0.01)), float(np.nanmax(a)) * 10.0**-DECADES) for a in arrays)
     return max(min(low, high / 10), high * 10.0 ** (-2 * DECADES), 1e-301), high
 
 

@@ -20,6 +20,9 @@ import numpy as np
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.version import VERSION
 from dsgnar.problem.domain import Box
+from dsgnar.problem.meshing import mesh
+from dsgnar.problem.region import Region
+from dsgnar.showing.unstructured import unstructured
 from dsgnar.solving.solution import Solution
 
 Counts = int | Mapping[str, int]
@@ -61,10 +64,16 @@ def _at_least_two(axis: str, count: int) -> int:
 def on_grid(solution: Solution, axes: Grid) -> dict[str, np.ndarray]:
     """Values of every unknown on a grid; axes that are cut have no dimension."""
     shape = tuple(a.size for a in axes.values())
-    values = np.concatenate([solution.at(points) for points in _chunks(axes)])
+    values = np.concatenate([_inside(solution, points) for points in _chunks(axes)])
     lengths = tuple(a.size for a in axes.values() if a.ndim)
     assert len(values) == math.prod(shape)
     return {name: values[:, k].reshape(lengths) for k, name in enumerate(solution.unknowns)}
+
+
+def _inside(solution: Solution, points: np.ndarray) -> np.ndarray:
+    """Values at points, nan outside of a shape."""
+    values, domain = solution.at(points), solution.problem.domain
+    return np.where(domain.contains(points)[:, None], values, np.nan) if domain.shaped else values
 
 
 def _chunks(axes: Grid) -> Iterator[np.ndarray]:
@@ -96,11 +105,13 @@ def to_netcdf(solution: Solution, path: str | Path, counts: Counts | None, coord
 
 
 def to_csv(solution: Solution, path: str | Path, counts: Counts | None, coordinates: Mapping[str, Any]) -> None:
-    """A row for each point: coordinates, then unknowns, with all digits."""
+    """A row for each point, of a shape those inside: coordinates, then unknowns, with all digits."""
     axes = grid(solution.problem.domain, counts, coordinates)
     with open(path, "w", encoding="utf-8") as file:
         file.write(",".join((*axes, *solution.unknowns)) + "\n")
         for points in _chunks(axes):
+            if solution.problem.domain.shaped:
+                points = points[solution.problem.domain.contains(points)]
             for x, u in zip(points.tolist(), solution.at(points).tolist(), strict=True):
                 file.write(",".join(map(repr, (*x, *u))) + "\n")
 
@@ -130,7 +141,7 @@ def to_vtk(
     vectors: Mapping[str, tuple[str, ...]],
     coordinates: Mapping[str, Any],
 ) -> None:
-    """A rectilinear grid (.vtr), or a series of them over time (.pvd)."""
+    """A rectilinear grid (.vtr), a mesh of a shape (.vtu), or a series of them over time (.pvd)."""
     path, domain = Path(path), solution.problem.domain
     for name, members in vectors.items():
         if not set(members) <= set(solution.unknowns) or not 1 <= len(members) <= 3:
@@ -138,12 +149,15 @@ def to_vtk(
     axes = grid(domain, counts, coordinates)
     if path.suffix == ".vtr":
         path.write_bytes(_rectilinear(solution, axes, vectors))
+    elif path.suffix == ".vtu":
+        path.write_bytes(_meshed(solution, axes, vectors))
     elif path.suffix == ".pvd" and domain.time is not None:
         _series(solution, path, axes, domain.time, vectors)
     elif path.suffix == ".pvd":
         raise ValueError("a .pvd file is a series over time, and this problem has no time: write a .vtr file")
     else:
-        raise ValueError(f"ParaView files end in .vtr (one grid) or .pvd (a series over time), not {path.suffix!r}")
+        known = ".vtr (one grid), .vtu (a shape) or .pvd (a series over time)"
+        raise ValueError(f"ParaView files end in {known}, not {path.suffix!r}")
 
 
 def _series(solution: Solution, path: Path, axes: Grid, time: str, vectors: Mapping[str, tuple[str, ...]]) -> None:
@@ -151,10 +165,35 @@ def _series(solution: Solution, path: Path, axes: Grid, time: str, vectors: Mapp
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
     for k, t in enumerate(np.atleast_1d(axes[time])):
-        file = folder / f"{k:04d}.vtr"
-        file.write_bytes(_rectilinear(solution, axes | {time: np.asarray(t)}, vectors))
+        write, suffix = (_meshed, "vtu") if solution.problem.domain.shaped else (_rectilinear, "vtr")
+        file = folder / f"{k:04d}.{suffix}"
+        file.write_bytes(write(solution, axes | {time: np.asarray(t)}, vectors))
         entries.append(f'<DataSet timestep="{float(t)!r}" file={quoteattr(f"{folder.name}/{file.name}")}/>')
     path.write_text(_document("Collection", f"<Collection>{''.join(entries)}</Collection>"), encoding="utf-8")
+
+
+def _meshed(solution: Solution, axes: Grid, vectors: Mapping[str, tuple[str, ...]]) -> bytes:
+    """A mesh of a shape, at one time and one value of every parameter."""
+    domain = solution.problem.domain
+    if not isinstance(domain, Region):
+        raise ValueError("a .vtu file holds the mesh of a shape, and this domain is a box: write a .vtr file")
+    space, further = domain.shape.axes, domain.axes[len(domain.shape.axes) :]
+    for axis, a in axes.items():
+        if (axis in space) != bool(a.ndim):
+            what = f"cut it, {axis}={domain.interval(axis)[0]:g} for example" if axis in further else "do not cut it"
+            raise ValueError(f"axis {axis!r}: a .vtu file holds the whole shape and nothing else: {what}")
+    found = mesh(domain.shape, {axis: axes[axis].size for axis in space})
+    points = np.hstack([found.nodes, np.broadcast_to([float(axes[a]) for a in further], (len(found.nodes), len(further)))])
+    values = solution.at(points)
+    return unstructured(found, _with_vectors({n: values[:, k] for k, n in enumerate(solution.unknowns)}, vectors))
+
+
+def _with_vectors(arrays: dict[str, np.ndarray], vectors: Mapping[str, tuple[str, ...]]) -> dict[str, np.ndarray]:
+    out = dict(arrays)
+    for name, members in vectors.items():
+        columns = [arrays[m] for m in members]
+        out[name] = np.stack([*columns, *[np.zeros_like(columns[0])] * (3 - len(columns))], axis=1)
+    return out
 
 
 def _rectilinear(solution: Solution, axes: Grid, vectors: Mapping[str, tuple[str, ...]]) -> bytes:
@@ -164,10 +203,7 @@ def _rectilinear(solution: Solution, axes: Grid, vectors: Mapping[str, tuple[str
         raise ValueError(f"a VTK grid has one to three axes, not {names or 'none'}: cut the others, x4=0.5 for example")
     unknowns = on_grid(solution, axes)
     arrays = {name: unknowns[name].ravel(order="F") for name in unknowns}  # VTK: the first axis is fastest
-    for name, members in vectors.items():
-        columns = [arrays[m] for m in members]
-        padding = [np.zeros_like(columns[0])] * (3 - len(columns))
-        arrays[name] = np.stack([*columns, *padding], axis=1)
+    arrays = _with_vectors(arrays, vectors)
     kept += [np.zeros(1)] * (3 - len(kept))
     extent = " ".join(f"0 {a.size - 1}" for a in kept)
     data = "".join(_data_array(name, values) for name, values in arrays.items())

@@ -5,6 +5,7 @@ space and time (1 + 1)   the whole domain, time to the right
 two of space             the whole domain
 space and time (2 + 1)   space at the beginning, in the middle and at the end
 three of space           the three planes through the middle
+parameters               without time, or with one axis of space, at the beginning, in the middle and at the end
 more                     three pairs of axes, all other coordinates in the middle
 """
 
@@ -38,7 +39,7 @@ class Plane:
 
     @property
     def spatial(self) -> bool:
-        return self.domain.time not in (self.horizontal, self.vertical)
+        return self.horizontal in self.domain.space and self.vertical in self.domain.space
 
     @cached_property
     def points(self) -> np.ndarray:
@@ -46,6 +47,15 @@ class Plane:
         v, h = np.meshgrid(self.grid[self.vertical], self.grid[self.horizontal], indexing="ij")
         columns = {self.horizontal: h, self.vertical: v} | {a: np.full(h.shape, x) for a, x in self.fixed.items()}
         return np.stack([columns[axis].ravel() for axis in self.domain.axes], axis=1)
+
+    @cached_property
+    def outside(self) -> np.ndarray | None:
+        """Where the plane lies outside of a shape, which stays white; None for a box."""
+        return None if not self.domain.shaped else ~self.domain.contains(self.points).reshape(self.shape)
+
+    def blank(self, values: np.ndarray) -> np.ndarray:
+        """Values on the plane with nothing outside of the shape."""
+        return values if self.outside is None else np.where(self.outside, np.nan, values)
 
     def evenly(self) -> "Plane":
         """The same plane with evenly spaced coordinates."""
@@ -63,11 +73,13 @@ def planes(domain: Box, reference: Reference | None, most: int = 3) -> list[Plan
 def _choices(domain: Box) -> list[tuple[tuple[str, str], dict[str, float]]]:
     """Pairs of axes (horizontal, vertical), and where other axes are cut: a share of their interval, by default 1/2."""
     space, time = domain.space, domain.time
-    if len(space) == 1:
-        assert time is not None
-        return [((time, space[0]), {})]
-    if time is not None:
-        return [((space[0], space[1]), {time: share}) for share in (0.0, 0.5, 1.0)]
+    if len(space) < 2:
+        *others, last = [axis for axis in (*domain.parameters, time, *space) if axis is not None]
+        across = time if time is not None and last != time else others[-1]
+        cuts = [axis for axis in domain.parameters if axis != across][:1]
+        return [((across, last), {axis: share for axis in cuts}) for share in ((0.0, 0.5, 1.0) if cuts else (0.5,))]
+    if time is not None or domain.parameters:
+        return [((space[0], space[1]), {time or domain.parameters[0]: share}) for share in (0.0, 0.5, 1.0)]
     disjoint = list(pairwise(space))[::2] if len(space) > 3 else []
     return [(pair, {}) for pair in dict.fromkeys([*disjoint, *combinations(space, 2)])][:3]
 
@@ -80,7 +92,8 @@ def _plane(domain: Box, grid: dict[str, np.ndarray] | None, pair: tuple[str, str
             wanted = lower + cuts.get(axis, 0.5) * (upper - lower)
             fixed[axis] = wanted if grid is None else float(grid[axis][np.argmin(np.abs(grid[axis] - wanted))])
     if grid is None:
-        return Plane(domain, *pair, fixed, {axis: np.linspace(*domain.interval(axis), RESOLUTION) for axis in pair})
+        count = 2 * RESOLUTION - 1 if domain.shaped else RESOLUTION  # round edges look round
+        return Plane(domain, *pair, fixed, {axis: np.linspace(*domain.interval(axis), count) for axis in pair})
     return Plane(domain, *pair, fixed, {axis: grid[axis] for axis in pair})
 
 
@@ -120,4 +133,4 @@ def quantities(solution: Solution, vectors: Mapping[str, tuple[str, ...]]) -> li
 def values_on(solution: Solution, plane: Plane) -> dict[str, np.ndarray]:
     """Every unknown on a plane."""
     values = solution.at(plane.points).astype(np.float64)
-    return {name: values[:, k].reshape(plane.shape) for k, name in enumerate(solution.unknowns)}
+    return {name: plane.blank(values[:, k].reshape(plane.shape)) for k, name in enumerate(solution.unknowns)}

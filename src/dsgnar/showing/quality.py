@@ -81,7 +81,7 @@ class Quality:
     def on(self, plane: Plane) -> dict[str, np.ndarray] | None:
         """Magnitudes on a plane; None where the reference does not reach it."""
         if self.reference is None:
-            return {"": residual(self.solution, plane.points).reshape(plane.shape)}
+            return {"": plane.blank(residual(self.solution, plane.points).reshape(plane.shape))}
         domain, grid = self.solution.problem.domain, grid_axes(self.reference, self.solution.problem.domain)
         if grid is None:
             return self._from_function(self.reference, plane)
@@ -103,7 +103,7 @@ class Quality:
             if name in exact:
                 free = np.mean(self._values[name] - reference.values[name]) if name in reference.gauge else 0.0
                 difference = values.ravel() - np.asarray(exact[name], np.float64) - free
-                out[name] = np.abs(difference).reshape(plane.shape)
+                out[name] = plane.blank(np.abs(difference).reshape(plane.shape))
         return out
 
     # --- in sum -------------------------------------------------------------------------------------------------------

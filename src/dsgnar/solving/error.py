@@ -6,8 +6,9 @@ With the residuals r = F(u) of a solution, its error e satisfies F(u + e) = 0, a
 
 The equation is solved by least squares for e in a linear space that is not the network's: at the end of a run the network's
 own directions see nothing of the residual that is left. Everything is evaluated in float64 at new points, denser towards
-the ends of each axis and weighted accordingly. Much of a residual is rough and carries little error, so that the space need
-not hold all of it: what counts is that the estimate stays the same in another space. It is unknown where
+the ends of each axis and weighted accordingly; on a shape the space is that of its bounding box, at points of it. Much
+of a residual is rough and carries little error, so that the space need not hold all of it: what counts is that the estimate
+stays the same in another space. It is unknown where
 
     spread        half of the space, or a space of another kind, gives another error
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e
@@ -29,7 +30,7 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials, Space, Waves
 from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
-from dsgnar.problem.domain import Box, Initial, Interior, Points
+from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, Correction, Piece, derivative, inward, least_squares
 from dsgnar.solving.evaluation import by_interval, located
@@ -200,7 +201,7 @@ class _Estimator:
             later = isinstance(condition.part, Initial) and k > 0
             if later:
                 value = value - judge.linearised(name, self.wide[k - 1], located(model, points, k - 1))[0]
-            terms = float(_rms(nothing) + _rms(slopes) @ typical)
+            terms = judge.terms(name, nothing, slopes, typical)
             weight = weight / ((terms or 1.0) * math.sqrt(len(points)))
             yield Rows(name, points, weight, value, rounding, slopes, later)
 
@@ -229,6 +230,8 @@ class _Estimator:
             return points, np.ones(len(points))
         xi = inward(box, points)
         free = (np.abs(xi) < 1) & ~np.array(self.periodic)
+        if isinstance(part, Boundary) and box.shaped:  # uniform in space
+            free[:, [box.index(axis) for axis in box.space]] = False
         return points, np.prod(np.where(free, np.maximum(1 - xi**2, 1e-16) ** 0.25 * math.sqrt(np.pi / 2), 1.0), axis=1)
 
     def _solve(self, box: Box, space: Space, rows: list[Rows], before: tuple[Piece, ...] | None) -> tuple[Piece, ...]:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -47,13 +47,19 @@ class Function:
 
     # --- values -------------------------------------------------------------------------------------------------------
 
-    def __call__(self, *, extrapolate: bool = False, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
+    def __call__(
+        self, *, extrapolate: bool | Literal["nan"] = False, **coordinates: Any
+    ) -> dict[str, np.ndarray] | np.ndarray:
         """Values at coordinates given by axis name; arrays broadcast. One unknown: an array; several: a dictionary.
 
-        Points outside the domain are answered with a warning; `extrapolate=True` says that they are meant.
+        Points outside the domain are answered with a warning; `extrapolate=True` says that they are meant, and
+        `extrapolate="nan"` that they have no value.
         """
-        points, shape = self._points(coordinates, extrapolate)
-        return self._named(self.at(points), shape)
+        points, shape = self._points(coordinates, bool(extrapolate))
+        values = self.at(points)
+        if extrapolate == "nan":
+            values = np.where(self._within(points)[:, None], values, np.nan)
+        return self._named(values, shape)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -136,11 +142,15 @@ class Function:
             self._warn_outside(points)
         return points, columns[0].shape
 
-    def _warn_outside(self, points: np.ndarray) -> None:
+    def _within(self, points: np.ndarray) -> np.ndarray:
+        """Which points lie in the domain."""
         inside = points.copy()
         for axis in self.problem.periodic:  # there is no outside along these
             inside[:, self.problem.domain.index(axis)] = self.problem.domain.interval(axis)[0]
-        outside = np.flatnonzero(~self.problem.domain.contains(inside))
+        return self.problem.domain.contains(inside)
+
+    def _warn_outside(self, points: np.ndarray) -> None:
+        outside = np.flatnonzero(~self._within(points))
         if outside.size:
             axes = zip(self.problem.domain.axes, points[outside[0]], strict=True)
             where = ", ".join(f"{axis}={value:g}" for axis, value in axes)

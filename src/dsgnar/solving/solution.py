@@ -37,8 +37,8 @@ class Exports:
         """Write a grid, as in `to_xarray`, for ParaView.
 
         A path that ends in .pvd gets a series over time, whose grids go into a folder beside it; one that ends in .vtr gets
-        one grid, in which time, where it is not cut, is an axis like the others. `vectors={"velocity": ("u", "v")}` puts
-        unknowns together, for arrows and streamlines.
+        one grid, in which time, where it is not cut, is an axis like the others; one that ends in .vtu gets a mesh of a
+        shape. `vectors={"velocity": ("u", "v")}` puts unknowns together, for arrows and streamlines.
         """
         ability("to_vtk")(self, path, counts, vectors or {}, coordinates)
 

@@ -7,7 +7,8 @@ v_i over the domain,
 
 at points that took no part in training. T_m is the size of the condition's terms: V_i and not v_i, since u = 0 on a boundary
 has no other. A residual of the size of its terms (q near 1) means that the equation does not hold at all, whatever the loss
-says. In a time march T_m is the largest so far: what has decayed need not be exact to its last digits.
+says. In a time march T_m is the largest so far: what has decayed need not be exact to its last digits. Where a condition is
+the Laplacian alone, lap(u) = 0, its terms are the second derivatives.
 
     solved   all q_m <= SOLVED
     failed   some q_m > FAILED
@@ -26,8 +27,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar.calculus.jets import LAPLACIAN, MultiIndex, Truncation
 from dsgnar.optimise.residuals import PointSets, Residuals
-from dsgnar.problem.fields import evaluate
+from dsgnar.problem.fields import Requests, evaluate
 from dsgnar.problem.scales import of_derivatives
 
 SOLVED, FAILED = 1e-4, 1e-2
@@ -80,6 +82,9 @@ class Judge:
         for requests in problem.requests.values():
             for name, keys in requests.items():
                 asked[name] |= keys
+        self.bare = {name for name, requests in problem.requests.items() if _bare(requests)}
+        for unknown in {u for name in self.bare for u, keys in problem.requests[name].items() if keys}:
+            asked[unknown] |= set(self._seconds)
         self.requests = {name: frozenset(keys) for name, keys in asked.items()}
         self.keys = [(name, key) for name, keys in self.requests.items() for key in sorted(keys, key=str)]
         self._network = jax.jit(jax.vmap(self._derivatives, (None, 0)))
@@ -91,8 +96,24 @@ class Judge:
         typical, out = self.typical(theta, inside), []
         for name, x in points.items():
             value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE])
-            out.append(Judged(float(_rms(value)), float(_rms(nothing) + _rms(slopes) @ typical)))
+            out.append(Judged(float(_rms(value)), self.terms(name, nothing, slopes, typical)))
         return tuple(out)
+
+    def terms(self, name: str, nothing: np.ndarray, slopes: np.ndarray, typical: np.ndarray) -> float:
+        """T_m, from F_m(0), dF_m/dv_i and V_i."""
+        size = _rms(nothing)
+        if name in self.bare and not size > 0:
+            typical = typical.copy()
+            for u in (u for u, keys in self.residuals.problem.requests[name].items() if keys):
+                parts = [typical[self.keys.index((u, key))] for key in self._seconds]
+                typical[self.keys.index((u, LAPLACIAN))] = sum(parts)
+        return float(size + _rms(slopes) @ typical)
+
+    @property
+    def _seconds(self) -> list[MultiIndex]:
+        """The second derivatives that make up a Laplacian."""
+        domain = self.residuals.problem.domain
+        return [Truncation.unit(domain.dimension, domain.index(axis), 2) for axis in domain.space]
 
     def typical(self, theta: np.ndarray, inside: np.ndarray) -> np.ndarray:
         """V_i, in the order of `keys`."""
@@ -130,6 +151,11 @@ class Judge:
 
     def _value(self, name: str, values: jax.Array, x: jax.Array) -> jax.Array:
         return of_derivatives(self.residuals.problem, name, self.keys, x, values)
+
+
+def _bare(requests: Requests) -> bool:
+    """Whether a condition asks for Laplacians alone."""
+    return set().union(*requests.values()) == {LAPLACIAN}
 
 
 def _in_batches(kernel: Callable, *arrays: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dsgnar import networks
 from dsgnar.networks import Architecture
+from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.method import METHODS, Method
 from dsgnar.solving.settings import LIMITS, Resolved
@@ -54,7 +55,9 @@ def _finite(values: dict[str, Any]) -> dict[str, Any]:
 def outline(statement: Statement) -> dict[str, Any]:
     """What of a problem can be told apart without its equations."""
     problem = statement.problem
-    known = {"known": list(problem.known)} if problem.known else {}
+    known: dict[str, Any] = {"known": list(problem.known)} if problem.known else {}
+    if isinstance(problem.domain, Region):
+        known["shape"] = problem.domain.shape.describe()
     return known | {
         "domain": {axis: list(problem.domain.interval(axis)) for axis in problem.domain.axes},
         "time": problem.domain.time,

@@ -7,6 +7,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 
+from dsgnar.problem.domain import Box
+from dsgnar.problem.region import Region
 from dsgnar.showing import words
 from dsgnar.showing.colours import BLACK, ERRORS, GREY, LINES, VERMILION, error_range, ticks, value_range
 from dsgnar.showing.figures.course import Panel
@@ -99,7 +101,7 @@ def _mesh(axis: Axes, plane: Plane, array: np.ndarray, norm: Any, colours: str) 
 
 def _streamlines(axis: Axes, solution: Solution, members: tuple[str, ...], plane: Plane) -> None:
     even = plane.evenly()  # streamlines need even spacing
-    values = values_on(solution, even)
+    values = {name: np.ma.masked_invalid(v) for name, v in values_on(solution, even).items()}
     h, v = even.grid[even.horizontal], even.grid[even.vertical]
     axis.streamplot(
         h, v, values[members[0]], values[members[1]], color="white", linewidth=0.5, arrowsize=0.5, density=1.3
@@ -187,9 +189,7 @@ def _over_space(axis: Axes, quality: Quality) -> None:
 
 def _towards_boundary(axis: Axes, quality: Quality) -> None:
     """In many dimensions: the median of the error, and its 5 to 95 %, by the distance to the nearest face."""
-    lower, upper = np.asarray(quality.solution.problem.domain.bounds).T
-    unit = (quality.points - lower) / (upper - lower)
-    distance = np.minimum(unit, 1 - unit).min(axis=1)
+    distance = _to_boundary(quality.solution.problem.domain, quality.points)
     edges = np.unique(np.quantile(distance, np.linspace(0, 1, BINS // 2 + 1)))
     which = np.searchsorted(edges[1:-1], distance, side="right")  # as many points in each bin
     centre = [distance[which == k].mean() for k in np.unique(which)]
@@ -200,6 +200,15 @@ def _towards_boundary(axis: Axes, quality: Quality) -> None:
         axis.semilogy(centre, middle, color=colour, label=f"median {mathtext(name)}")
     axis.legend(loc="best")
     label(axis, "distance to the boundary (share of the domain)", quality.word)
+
+
+def _to_boundary(domain: Box, points: np.ndarray) -> np.ndarray:
+    """Distances to the nearest face, as shares of the domain; in a shape to its boundary, as shares of its size."""
+    if isinstance(domain, Region):
+        return -domain.shape.depth(points[:, : len(domain.shape.axes)], np) / domain.shape.size
+    lower, upper = np.asarray(domain.bounds).T
+    unit = (points - lower) / (upper - lower)
+    return np.minimum(unit, 1 - unit).min(axis=1)
 
 
 def _histogram(axis: Axes, quality: Quality) -> None:

@@ -52,7 +52,7 @@ def _solutions(quality: Quality, quantity: Quantity, cuts: Sequence[Plane]) -> l
         shown = html_symbol(quantity.name)
         trace = _heat_map(plane, values, low, high, colours) | {"hovertemplate": _hover(plane, f"{shown} = %{{z:.5g}}")}
         title = f"Solution {shown}" if len(quantity.members) == 1 else f"Magnitude of {shown}"
-        words = f"{quantity.name} between {number(float(values.min()))} and {number(float(values.max()))}"
+        words = f"{quantity.name} between {number(float(np.nanmin(values)))} and {number(float(np.nanmax(values)))}"
         out.append(Chart(f"solution-{quantity.name}-{k}", title, _at(plane), [trace], _layout(plane), words))
     return out
 
@@ -71,7 +71,7 @@ def errors(qualities: Mapping[str, Quality], name: str, cuts: Sequence[Plane]) -
         trace = _heat_map(plane, error, low, high, ERRORS)
         trace |= {"logarithmic": True, "hovertemplate": _hover(plane, shown + " = %{customdata:.2e}")}
         trace["colorbar"] |= _decades(low, high)
-        words = f"maximum {number(float(error.max()))}, median {number(float(np.median(error)))}"
+        words = f"maximum {number(float(np.nanmax(error)))}, median {number(float(np.nanmedian(error)))}"
         title = html.escape(label) or (f"{quality.word.capitalize()} of {html_symbol(name) or 'the equations'}")
         about = ", ".join(part for part in (_at(plane), words) if part)
         out.append(Chart(f"error-{name}-{k}", title, about, [trace], _layout(plane), words))

@@ -39,6 +39,7 @@ def problem(run: Recorded, equations: Sequence[str], stated: Problem | None) -> 
         box = [f"{html_symbol(next(iter(domain)))}, …, {box[-1]}"]
     rows = {
         "domain": ", ".join(box),
+        "shape": escape(statement.get("shape") or ""),
         "unknowns": ", ".join(html_symbol(u) for u in statement.get("unknowns") or ()),
         "periodic": ", ".join(html_symbol(a) for a in periodic),
         "parameters": html_powers(_parameters(run)),

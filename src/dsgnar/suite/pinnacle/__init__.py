@@ -1,5 +1,6 @@
-"""An outside measure: the cases of the PINNacle benchmark (arXiv 2306.08827; github.com/i207M/PINNacle, commit 6f8d69c) that
-are posed on boxes and whose statement, data and reference agree. None of the benchmark's files is part of this package.
+"""An outside measure: the cases of the PINNacle benchmark (arXiv 2306.08827; github.com/i207M/PINNacle, commit 6f8d69c)
+whose statement, data and reference agree, on boxes (`statements.py`) and on other domains (`shaped.py`). None of the
+benchmark's files is part of this package.
 
 Published errors are second-hand, from summaries of two papers: PINNacle's own best, and that of PELINE (2026).
 """
@@ -11,7 +12,7 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference
-from dsgnar.suite.pinnacle import solutions, statements
+from dsgnar.suite.pinnacle import shaped, solutions, statements, surrounded
 from dsgnar.suite.pinnacle.measure import File, Values, Yardstick, backwards, inner
 
 
@@ -138,6 +139,47 @@ _ALL = (
         (4.67e-4, 2.37e-4),
         formula=_poisson_grid,
         floor=0.0,
+    ),
+    Case(
+        "Poisson2d-C",
+        "Δu = 0 around four discs",
+        shaped.poisson_classic,
+        surrounded.classic_table,
+        surrounded.classic,
+        (1.23e-2, 3.10e-1),
+        File("ref/poisson1_cg_data.dat", 2, 1),
+        cost="a second",
+    ),
+    Case(
+        "Poisson2d-CG",
+        "-Δu + 64 u = 10 (17 + x² + y²) sin(πx) sin(4πy) around four discs",
+        shaped.poisson_uneven,
+        surrounded.uneven_table,
+        surrounded.uneven,
+        (1.43e-2, 4.11e-3),
+        File("ref/poisson_boltzmann2d.dat", 2, 1),
+        cost="ten seconds",
+    ),
+    Case(
+        "Heat2d-CG",
+        "u_t = Δu around 17 discs that warm it",
+        shaped.heat,
+        surrounded.heat_table,
+        surrounded.heat,
+        (2.39e-2, 1.58e-2),
+        File("ref/heat_complex.dat", 3, 1, wide=True),
+        cost="two minutes",
+    ),
+    Case(
+        "HNd",
+        "u_t = Δu/5 - |x|² exp(|x|²/2 + t)/5 in the ball in 5D",
+        shaped.heat_ball,
+        surrounded.heat_ball_table,
+        surrounded.heat_ball,
+        (1.19e-4, 2.49e-4),
+        formula=surrounded.heat_ball_points,
+        floor=0.0,
+        note="the benchmark draws its 800 points of the ball at random; these are others",
     ),
 )
 CASES: dict[str, Case] = {case.name: case for case in _ALL}
