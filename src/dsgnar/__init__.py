@@ -2,7 +2,18 @@
 
 from dsgnar.calculus.version import VERSION
 from dsgnar.networks import MLP, SPINN, GaborNet, Siren
-from dsgnar.problem import Condition, Problem, at, boundary, initial, interior
+from dsgnar.problem import (
+    Coefficient,
+    Condition,
+    Problem,
+    Unknown,
+    at,
+    boundary,
+    data,
+    initial,
+    interior,
+    read_data,
+)
 from dsgnar.problem.constraints import Hard
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.fields import gradient, laplacian
@@ -37,6 +48,7 @@ __all__ = [
     "SPINN",
     "Boundary",
     "Box",
+    "Coefficient",
     "Condition",
     "GaborNet",
     "Hard",
@@ -55,13 +67,16 @@ __all__ = [
     "Solution",
     "StopReason",
     "Terminated",
+    "Unknown",
     "at",
     "boundary",
+    "data",
     "gradient",
     "initial",
     "interior",
     "laplacian",
     "load",
+    "read_data",
     "resume",
     "solve",
 ]

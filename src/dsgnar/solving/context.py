@@ -184,7 +184,7 @@ class Context:
         verdict = Verdict.FAILED if marching.has_next(self, state) else judge(relative)
         so_far = self.so_far(state)
         estimated = None
-        if verdict is not Verdict.FAILED:
+        if verdict is not Verdict.FAILED and not self.problem.inverse:
             self.watch.lap()
             estimated = estimate(so_far.model, so_far.thetas, self.judge)
             verdict = with_error(verdict, estimated, self.settings.tol)
@@ -203,6 +203,7 @@ class Context:
             verdict=verdict,
             relative_l2=None if self.reference is None else so_far.relative_l2(self.reference),
             estimate=estimated,
+            inference=judging.inferred(self, state, stop),
         )
         return self.so_far(state, outcome)
 

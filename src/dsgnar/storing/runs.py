@@ -26,7 +26,7 @@ from dsgnar.solving.sizing import in_sizes
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict
-from dsgnar.storing import checkpoints
+from dsgnar.storing import checkpoints, inferred
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.storing.configuration import (
     architecture_of,
@@ -117,7 +117,8 @@ def end(directory: Path, solution: Solution, statement: Statement) -> None:
     buffer = io.BytesIO()
     scales = _outcome(solution).settings.scales
     sizes = () if scales is None else scales.unknowns
-    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times), sizes=np.asarray(sizes))
+    arrays = dict(thetas=solution.thetas, times=np.asarray(solution.march.times), sizes=np.asarray(sizes))
+    np.savez(buffer, allow_pickle=False, **arrays, **inferred.arrays(_outcome(solution).inference))
     write_atomically(directory / "solution.npz", buffer.getvalue())
     write_atomically(directory / "result.json", _json(result(solution, statement)))
 
@@ -147,7 +148,7 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "sketch": outcome.settings.sketch,
         "points": outcome.points,
         "environment": environment(),
-    }
+    } | inferred.to_json(outcome.inference)
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
@@ -196,6 +197,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
     try:
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
             thetas, times, sizes = file["thetas"], file["times"], file.get("sizes", ())
+            bands = inferred.bands(file)
     except Exception as error:  # a damaged archive raises whatever its reader stumbles over
         raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
     settings = in_sizes(settings, statement.problem, tuple(map(float, sizes)) or None)
@@ -217,6 +219,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
             estimate=_estimate(reached.get("error_checks")),
+            inference=inferred.from_json(reached, bands),
         )
     return Solution(model, thetas, outcome)
 
