@@ -13,13 +13,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from dsgnar.problem.conditions import Condition
 from dsgnar.problem.domain import Points
+
+if TYPE_CHECKING:
+    from dsgnar.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +103,18 @@ def with_data(condition: Condition, table: Mapping[str, np.ndarray], axes: Seque
         kept = replace(made.measured, noise=np.full(made.measured.values.size, noise[0]))
         return replace(made, measured=kept)
     return made
+
+
+def with_files(problem: "Problem", files: Mapping[str, Path | str]) -> "Problem":
+    """The problem with the data of some conditions read from files (`read_data`)."""
+    changed = dict(problem.conditions)
+    for name, path in files.items():
+        if name not in changed:
+            raise ValueError(
+                f"data {name}={path}: there is no condition {name!r}; the problem has {', '.join(changed)}"
+            )
+        changed[name] = with_data(changed[name], read_data(path), problem.domain.axes, f"data {name}={path}")
+    return replace(problem, conditions=changed)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

@@ -3,21 +3,29 @@
     "coefficients": {"nu": {"value": 0.0095, "standard_error": 0.0003, "determined": true, ...}}
     "covariance": [[7.7e-08]], "data": {"data": {"count": 100, "misfit": 0.011, "noise": 0.01, "given": true, ...}}
 
-A coefficient that data do not determine has null for both numbers. Bands of predictions are in solution.npz.
+A coefficient that data do not determine has null for both numbers. Bands of predictions are in solution.npz, and the data
+in data.npz: a run that goes on takes them from there, whatever has become of the file that they came from.
 """
 
+import dataclasses
 import hashlib
+import io
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dsgnar.problem import Problem
+from dsgnar.problem.data import with_data
+from dsgnar.problem.domain import Points
 from dsgnar.problem.inverse import Unknown
 from dsgnar.solving.coefficients import Estimated, Fit, Inference
+from dsgnar.storing.checkpoints import write_atomically
 
 BAND = "band: "  # and the name of the data
+DATA = "data.npz"
 
 
 def sought(problem: Problem) -> dict[str, Any]:
@@ -34,12 +42,40 @@ def sought(problem: Problem) -> dict[str, Any]:
 
 
 def _digest(problem: Problem, name: str) -> str:
-    condition = problem.conditions[name]
-    assert condition.measured is not None
-    points = condition.part.table(problem.domain)  # type: ignore[union-attr]
-    noise = condition.measured.noise
-    numbers = [points, condition.measured.values, np.zeros(0) if noise is None else noise]
+    numbers = _columns(problem, name).values()
     return hashlib.sha256(b"".join(np.ascontiguousarray(n, "<f8").tobytes() for n in numbers)).hexdigest()[:16]
+
+
+def _columns(problem: Problem, name: str) -> dict[str, np.ndarray]:
+    """A set of data as columns: axes, value, and noise where it is known."""
+    condition = problem.conditions[name]
+    assert condition.measured is not None and isinstance(condition.part, Points)
+    columns = dict(zip(problem.domain.axes, condition.part.table(problem.domain).T, strict=True))
+    noise = {} if condition.measured.noise is None else {"noise": condition.measured.noise}
+    return columns | {"value": condition.measured.values} | noise
+
+
+def keep_data(directory: Path, problem: Problem) -> None:
+    """Write the data of a problem, if it has any."""
+    names = [name for name, c in problem.conditions.items() if c.measured is not None]
+    if names:
+        kept = {f"{name}: {column}": v for name in names for column, v in _columns(problem, name).items()}
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **kept)
+        write_atomically(directory / DATA, buffer.getvalue())
+
+
+def with_kept_data(problem: Problem, directory: Path) -> Problem:
+    """The problem with the data of a run directory."""
+    names = [name for name, c in problem.conditions.items() if c.measured is not None]
+    if not names or not (directory / DATA).exists():
+        return problem
+    changed = dict(problem.conditions)
+    with np.load(directory / DATA, allow_pickle=False) as file:
+        for name in names:
+            table = {key.removeprefix(f"{name}: "): file[key] for key in file.files if key.startswith(f"{name}: ")}
+            changed[name] = with_data(problem.conditions[name], table, problem.domain.axes, str(directory / DATA))
+    return dataclasses.replace(problem, conditions=changed)
 
 
 def to_json(found: Inference | None) -> dict[str, Any]:

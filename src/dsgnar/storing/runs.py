@@ -101,6 +101,7 @@ def begin(directory: Path, statement: Statement, network: Any, settings: Resolve
         path = directory / "helpers" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
+    inferred.keep_data(directory, statement.problem)
     write_atomically(directory / "config.json", _json(describe(statement, network, settings)))
 
 
@@ -240,6 +241,9 @@ def recall(directory: Path | str, problem: Problem | None = None, network: Any =
     described = read_config(directory)
     with understood(directory / "config.json"):
         statement = _stated(directory, described, problem)
+        if problem is None:
+            kept = inferred.with_kept_data(statement.problem, directory)
+            statement = dataclasses.replace(statement, problem=kept)
         chosen = network or architecture_of(described) or statement.network
         if chosen is None:
             kind = described["network"]["type"]
