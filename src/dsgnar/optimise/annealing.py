@@ -61,7 +61,8 @@ class Annealing:
         data = self.data
         out = weights.copy()
         if not data.all():
-            out[~data] = self.equations(mean_squares[~data], weights[~data])
+            mean = weights[~data].mean()  # of the equations; it stays, so that data fall against them and nothing else
+            out[~data] = mean * self.equations(mean_squares[~data], weights[~data] / mean)
         shares = self.shares(mean_squares)
         met = float(shares @ mean_squares) <= MET * float(shares @ self.variances(mean_squares))
         v = max(self.least * out[~data].min(initial=1.0), weights[data].max() * (FALL if met else SLOW))

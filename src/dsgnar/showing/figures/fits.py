@@ -21,7 +21,7 @@ def rows(solution: Solution) -> list[list[Panel]]:
 def _row(solution: Solution, one: Fitted) -> list[Panel]:
     axes = solution.problem.domain.axes
     first: Panel = (
-        f"Data {one.name!r} and prediction",
+        f"Data ({one.name}) and prediction",
         (lambda axis: _over(axis, one, axes[0])) if len(axes) == 1 else (lambda axis: _against(axis, one)),
     )
     return [first, ("Residuals over noise", lambda axis: _residuals(axis, one))]
@@ -41,14 +41,14 @@ def _over(axis: Axes, one: Fitted, coordinate: str) -> None:
 
 
 def _against(axis: Axes, one: Fitted) -> None:
-    """Values over predictions, with the bands in which 95 % of them should lie."""
+    """What values differ by from predictions, with the bands in which 95 % of data and of predictions should lie."""
     order = np.argsort(one.predicted)
-    line, wide = one.predicted[order], OUT * np.hypot(one.noise, one.band)[order]
-    axis.fill_between(line, line - wide, line + wide, color=BLUE, alpha=0.2, lw=0, label="95 % of the data")
-    axis.plot(line, line, color=BLUE, label="prediction")
-    axis.plot(one.predicted, one.values, "o", ms=2, color=BLACK, mew=0, alpha=0.7, label="data")
-    axis.legend(loc="best")
-    label(axis, "predicted", "measured")
+    line, wide, narrow = (v[order] for v in (one.predicted, OUT * np.hypot(one.noise, one.band), OUT * one.band))
+    axis.fill_between(line, -wide, wide, color=BLUE, alpha=0.15, lw=0, label="data, 95 %")
+    axis.fill_between(line, -narrow, narrow, color=BLUE, alpha=0.5, lw=0, label="prediction, 95 %")
+    axis.plot(one.predicted, one.values - one.predicted, "o", ms=2, color=BLACK, mew=0, alpha=0.7)
+    axis.legend(loc="best", ncols=2)
+    label(axis, "predicted", "measured - predicted")
 
 
 def _residuals(axis: Axes, one: Fitted) -> None:

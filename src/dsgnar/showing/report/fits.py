@@ -79,10 +79,12 @@ def charts(solution: Solution) -> list[Chart]:
 
 def _chart(solution: Solution, one: Fitted) -> Chart:
     axes = solution.problem.domain.axes
-    over, text = (one.points[:, 0], html_symbol(axes[0])) if len(axes) == 1 else (one.predicted, "predicted")
+    curve = len(axes) == 1  # else what values differ by from predictions, over these
+    over, text = (one.points[:, 0], html_symbol(axes[0])) if curve else (one.predicted, "predicted")
     order = np.argsort(over)[:: -(-len(over) // MOST)]
-    x, middle = over[order], one.predicted[order]
-    wide = OUT * (one.band if len(axes) == 1 else np.hypot(one.noise, one.band))[order]
+    base = np.zeros_like(one.predicted) if curve else one.predicted
+    x, middle, values = over[order], (one.predicted - base)[order], (one.values - base)[order]
+    wide = OUT * (one.band if curve else np.hypot(one.noise, one.band))[order]
     line = {"color": VARIABLES[0], "width": 1.6}
     thin = line | {"width": 0.8, "dash": "dot"}
     traces = [
@@ -90,12 +92,13 @@ def _chart(solution: Solution, one: Fitted) -> Chart:
         {"type": "scatter", "mode": "lines", "name": "95 %", "x": rounded(x), "y": rounded(middle + wide), "line": thin},
         {"type": "scatter", "mode": "lines", "name": "95 %", "x": rounded(x), "y": rounded(middle - wide), "line": thin},
         {
-            "type": "scatter", "mode": "markers", "name": "data", "x": rounded(x), "y": rounded(one.values[order]),
+            "type": "scatter", "mode": "markers", "name": "data", "x": rounded(x), "y": rounded(values),
             "marker": {"color": VARIABLES[1], "size": 4},
         },
     ]  # fmt: skip
-    layout = {"xaxis": {"title": {"text": text}}, "yaxis": {"nticks": 6}, "hovermode": "closest"}
+    side = {} if curve else {"title": {"text": "measured − predicted"}}
+    layout = {"xaxis": {"title": {"text": text}}, "yaxis": {"nticks": 6} | side, "hovermode": "closest"}
     inside = float(np.mean(np.abs(one.normalised) <= OUT))
-    about = "95 % bands of the prediction" if len(axes) == 1 else "dotted: where 95 % of the data should lie"
+    about = "dotted: the 95 % band of the prediction" if curve else "dotted: where 95 % of the data should lie"
     said = f"{len(one.values)} values, of which {100 * inside:.0f} % lie within 1.96 standard deviations of the noise"
     return Chart(f"fit-{one.name}", f"Data {html.escape(one.name)} and prediction", about, traces, layout, said)
