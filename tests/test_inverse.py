@@ -4,6 +4,9 @@ import dataclasses
 import json
 import math
 import pickle
+import re
+from functools import partial
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -391,3 +394,39 @@ def test_the_command_line_takes_data_and_keeps_them(tmp_path):
     assert page.exit_code == 0 and "Coefficients and data" in text and "Data data and prediction" in text
     wrong = CliRunner().invoke(app, [*call[:3], "data", "--out", str(tmp_path / "other")])
     assert wrong.exit_code == 2
+
+
+def test_the_example_of_the_documentation(monkeypatch):
+    page = (Path(__file__).parent.parent / "docs" / "inverse.md").read_text()
+    monkeypatch.setattr(ds, "solve", partial(ds.solve, **SMALL))
+    names: dict = {}
+    exec(re.findall(r"```python\n(.*?)```", page, re.S)[0], names)
+    found = names["solution"].coefficients["k"]
+    assert found.value == pytest.approx(0.707, abs=1e-3) and found.standard_error == pytest.approx(0.0083, rel=0.03)
+
+
+def test_a_coefficient_that_data_do_not_determine(tmp_path):
+    """Only the product of both is determined."""
+    problem = decay(second=True, residual=lambda u, k, c: u.t + k * c * u)
+    solution = ds.solve(problem, **SMALL)
+    assert solution.verdict == "solved"
+    for found in solution.coefficients.values():
+        assert not found.determined and found.value is None and found.standard_error == math.inf
+    product = math.prod(found.found for found in solution.coefficients.values())
+    assert product == pytest.approx(best_rate(problem), abs=1e-4)
+    assert "k is not determined" in solution.summary()
+    solution.save(tmp_path / "run")
+    kept = json.loads((tmp_path / "run" / "result.json").read_text())["coefficients"]["c"]
+    assert kept["value"] is None and kept["standard_error"] is None and kept["determined"] is False
+    assert not ds.load(tmp_path / "run", problem).coefficients["c"].determined
+
+
+def test_estimated_noise(tmp_path):
+    solution = ds.solve(decay(noise=None), **SMALL)
+    fit, found = solution.outcome.inference.fits["data"], solution.coefficients["k"]
+    values = solution.problem.conditions["data"].measured.values
+    best = best_rate(solution.problem)
+    expected = math.sqrt(np.sum((3 * np.exp(-best * TIMES) - values) ** 2) / 29)
+    assert fit.noise == pytest.approx(expected, rel=0.01) and not fit.given
+    assert found.standard_error == pytest.approx(classical_error(best, expected), rel=0.03)
+    assert found.freedom == pytest.approx(29, abs=0.2) and "noise estimated" in solution.summary()

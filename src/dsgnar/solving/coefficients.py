@@ -89,3 +89,4 @@ class Inference:
     covariance: Float[np.ndarray, "c c"] | None  # of the coefficients; None where it is not known
     fits: dict[str, Fit]
     distance: float | None = None  # of the coefficients from the exact minimum, in standard errors
+    held: float | None = None  # their largest standard error over the one that equations and data together would give

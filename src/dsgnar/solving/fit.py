@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FAR = 4.0  # spreads: one fit in 30,000 exceeds them by chance
 UNEXPLAINED = 0.5  # of the values
 NOT_THERE = 0.5  # standard errors from the best fit
+HELD = 2.0  # times as firmly: a fit that noise moves half as far as it should
 
 
 def excess(measured: Measurements, misfit: float) -> float:
@@ -52,6 +53,13 @@ def about_data(outcome: "Outcome") -> list[str]:
                 f"{name!r} does not fit: its misfit is {fit.misfit / fit.noise:.1f} times its noise; either the noise is "
                 "larger than stated or the equations lack something, and standard errors do not account for it"
             )
+    determined = all(c.determined for c in found.coefficients.values())
+    if found.held is not None and found.held > HELD and determined:
+        out.append(
+            f"the equations hold the coefficients {found.held:.1f} times more firmly than the data do, since the network "
+            "follows a change of theirs only roughly, and values may be biased; initial and boundary values that do not "
+            "fit each other at corners do that, and a larger network helps"
+        )
     if found.distance is not None and found.distance > NOT_THERE:
         out.append(
             f"the coefficients are still {found.distance:.1f} standard errors from the best fit: a larger network or "

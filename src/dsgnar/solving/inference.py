@@ -6,8 +6,9 @@ With D the change of all parameters per change of a coefficient that keeps the e
     information = (J D)^T (J D),        covariance = information^-1.
 
 For equations that determine u this is the classical sigma^2 / |du/dc|^2. Only rows of data count: what the equations alone
-seem to know about a coefficient is how badly the network can follow it. A coefficient is not determined where its standard
-error exceeds its size, a positive one where its logarithm's exceeds one.
+seem to know about a coefficient is how badly the network can follow it. Where that is more than the data know (`held`), the
+value may be biased. A coefficient is not determined where its standard error exceeds three times its size, a positive one
+where its logarithm's exceeds one.
 
 Noise that is not given is estimated: sigma^2 = sum of squares / (n - q), with q = |J R^-1|^2 the number of parameters, of
 coefficients and functions alike, that the data have determined.
@@ -54,7 +55,9 @@ def infer(residuals: Residuals, theta: np.ndarray, data_weight: float, points: d
         name: _estimated(residuals, name, found[name], float(error), float(size), free)
         for name, error, size in zip(names, errors, sizes, strict=True)
     }
-    return Inference(estimated, covariance if names else None, fits, triangle.decrement() if names else None)
+    if not names:
+        return Inference({}, None, fits)
+    return Inference(estimated, covariance, fits, triangle.decrement(), _held(triangle, observed))
 
 
 @x64
@@ -156,6 +159,15 @@ def _covariance(
     slope = np.where(positive, _values(residuals, theta), _sizes(residuals))  # of the coefficient by what is trained
     covariance = slope[:, None] * (inverse @ inverse.T) * slope
     return covariance, np.maximum(np.abs(_values(residuals, theta)), np.where(positive, 0.0, _sizes(residuals)))
+
+
+def _held(triangle: Triangle, observed: dict[str, Rows]) -> float:
+    """How much more firmly equations and data together hold some combination of coefficients than the data alone."""
+    follow = triangle.profile()
+    data = np.concatenate([part.jacobian @ follow for part in observed.values()])
+    together = triangle.matrix[-triangle.coefficients :, -triangle.coefficients :]
+    ratios = np.linalg.svd(data @ np.linalg.inv(together), compute_uv=False)
+    return float(1 / max(ratios.min(), LEAST))
 
 
 def _estimated(residuals: Residuals, name: str, value: float, error: float, size: float, freedom: float) -> Estimated:

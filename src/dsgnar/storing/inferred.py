@@ -99,7 +99,8 @@ def to_json(found: Inference | None) -> dict[str, Any]:
         for name, f in found.fits.items()
     }
     covariance = None if found.covariance is None else found.covariance.tolist()
-    return {"coefficients": coefficients, "covariance": covariance, "data": fits, "distance": found.distance}
+    checks = {"distance": found.distance, "held": found.held}
+    return {"coefficients": coefficients, "covariance": covariance, "data": fits, "fit_checks": checks}
 
 
 def _finite(value: float | None) -> float | None:
@@ -114,7 +115,7 @@ def from_json(reached: Mapping[str, Any], bands: Mapping[str, np.ndarray]) -> In
     coefficients = {name: _estimated(c) for name, c in reached["coefficients"].items()}
     fits = {name: Fit(**f, band=bands.get(name)) for name, f in reached["data"].items()}
     covariance = None if reached["covariance"] is None else np.array(reached["covariance"])
-    return Inference(coefficients, covariance, fits, reached["distance"])
+    return Inference(coefficients, covariance, fits, **reached["fit_checks"])
 
 
 def _estimated(c: Mapping[str, Any]) -> Estimated:
