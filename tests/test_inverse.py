@@ -23,10 +23,12 @@ from dsgnar.problem.data import Measurements, read_data, with_files
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.context import Context
-from dsgnar.solving.fit import excess
+from dsgnar.solving.fit import excess, inferred
 from dsgnar.solving.gauss_newton import Rows, Triangle
+from dsgnar.solving.inference import infer
 from dsgnar.solving.loop import advance
 from dsgnar.storing import checkpoints
+from dsgnar.storing.inferred import from_json, to_json
 
 pytestmark = pytest.mark.usefixtures("shared_kernels")
 
@@ -405,28 +407,37 @@ def test_the_example_of_the_documentation(monkeypatch):
     assert found.value == pytest.approx(0.707, abs=1e-3) and found.standard_error == pytest.approx(0.0083, rel=0.03)
 
 
-def test_a_coefficient_that_data_do_not_determine(tmp_path):
-    """Only the product of both is determined."""
-    problem = decay(second=True, residual=lambda u, k, c: u.t + k * c * u)
-    solution = ds.solve(problem, **SMALL)
-    assert solution.verdict == "solved"
-    for found in solution.coefficients.values():
-        assert not found.determined and found.value is None and found.standard_error == math.inf
-    product = math.prod(found.found for found in solution.coefficients.values())
-    assert product == pytest.approx(best_rate(problem), abs=1e-4)
-    assert "k is not determined" in solution.summary()
-    solution.save(tmp_path / "run")
-    kept = json.loads((tmp_path / "run" / "result.json").read_text())["coefficients"]["c"]
-    assert kept["value"] is None and kept["standard_error"] is None and kept["determined"] is False
-    assert not ds.load(tmp_path / "run", problem).coefficients["c"].determined
+def at_the_fit(solved, problem, *further):
+    """What is inferred for another statement of the same problem, at the solution of the first."""
+    sizes = dict(zip(("u", "k"), solved.outcome.settings.scales.unknowns, strict=True))
+    context = Context.of(problem, SMALL["network"], ds.Settings(scales=sizes))
+    theta = np.concatenate([solved.thetas[0], further])
+    return infer(context.residuals, theta, 1e-4, context.collocation.measured(context.start()))
 
 
-def test_estimated_noise(tmp_path):
-    solution = ds.solve(decay(noise=None), **SMALL)
-    fit, found = solution.outcome.inference.fits["data"], solution.coefficients["k"]
-    values = solution.problem.conditions["data"].measured.values
-    best = best_rate(solution.problem)
+def test_a_coefficient_that_data_do_not_determine(solved):
+    """Of k and c = 1 only the product is determined; both are where they began to be the same solution."""
+    found = at_the_fit(solved, decay(second=True, residual=lambda u, k, c: u.t + k * c * u), 1.0)
+    for estimated in found.coefficients.values():
+        assert not estimated.determined and estimated.value is None and estimated.standard_error == math.inf
+    assert found.coefficients["k"].found == solved.coefficients["k"].value
+    assert [line for line in inferred(found) if line.startswith("k is not determined")]
+    kept = to_json(found)
+    assert kept["coefficients"]["c"]["value"] is None and kept["coefficients"]["c"]["standard_error"] is None
+    assert from_json(json.loads(json.dumps(kept)), {}).coefficients == found.coefficients
+
+
+def test_a_coefficient_that_nothing_depends_on(solved):
+    found = at_the_fit(solved, decay(second=True, residual=lambda u, k, c: u.t + k * u + 0 * c), 1.0)
+    assert not found.coefficients["c"].determined
+    assert found.coefficients["k"].standard_error == pytest.approx(solved.coefficients["k"].standard_error, rel=1e-3)
+
+
+def test_estimated_noise(solved):
+    found = at_the_fit(solved, decay(noise=None))
+    fit, k = found.fits["data"], found.coefficients["k"]
+    values, best = solved.problem.conditions["data"].measured.values, best_rate(solved.problem)
     expected = math.sqrt(np.sum((3 * np.exp(-best * TIMES) - values) ** 2) / 29)
     assert fit.noise == pytest.approx(expected, rel=0.01) and not fit.given
-    assert found.standard_error == pytest.approx(classical_error(best, expected), rel=0.03)
-    assert found.freedom == pytest.approx(29, abs=0.2) and "noise estimated" in solution.summary()
+    assert k.standard_error == pytest.approx(classical_error(best, expected), rel=0.03)
+    assert k.freedom == pytest.approx(29, abs=0.2) and "noise estimated" in str(fit)
