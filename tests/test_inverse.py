@@ -167,7 +167,7 @@ def test_a_problem_without_coefficients_has_no_composed_network():
         (lambda: ds.Coefficient(math.nan), "finite number"),
         (lambda: ds.Coefficient(0.0, positive=True), "above zero"),
         (lambda: ds.Unknown("k", axes=()), "coefficients="),
-        (lambda: decay(residual=lambda u, q: u), "no unknown, coefficient or axis"),
+        (lambda: decay(residual=lambda u, q: u), "neither an unknown nor an axis; there are u, k, t"),
         (lambda: ds.data(lambda u: u, at={"t": [0.0, 1.0]}, values=[1.0]), "one for each point"),
         (lambda: ds.data(lambda u: u, at={"t": [0.0]}, values=[math.nan]), "not finite"),
         (lambda: ds.data(lambda u: u, at={"t": [0.0]}, values=[1.0], noise=0.0), "standard deviation"),

@@ -79,7 +79,7 @@ def resolve_condition(name: str, condition: Condition, domain: Box, periodic: tu
     """A condition with its options checked and the faces of its part spelt out."""
     what = f"condition {name!r}"
     if not isinstance(condition, Condition):
-        known = "interior(...), initial(...), boundary(...), at(...) or data(...)"
+        known = "interior(...), initial(...), boundary(...) or at(...), or measured data(...)"
         raise TypeError(f"{what}: expected {known}, got {condition!r}")
     _check_points(what, condition.points)
     _check_weight(what, condition.weight)

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dsgnar.problem.domain import Box
-
 if TYPE_CHECKING:
     from dsgnar.problem.problem import Problem
 
@@ -86,8 +84,8 @@ def plain(problem: "Problem") -> bool:
     return not any(axes_of(problem, name) != every or is_positive(problem, name) for name in problem.outputs)
 
 
-def check_outputs(domain: Box, unknowns: tuple[str, ...], coefficients: Any, fixed: Mapping[str, Any]) -> None:
-    """Raise unless coefficients and unknowns of fewer axes make sense; `fixed` are hard values and known parts."""
+def check_coefficients(coefficients: Any) -> None:
+    """Raise unless coefficients make sense."""
     if not isinstance(coefficients, Mapping):
         kind = type(coefficients).__name__
         raise TypeError(f"coefficients: expected a dict such as {{'nu': Coefficient(0.1)}}, got {kind}")
@@ -96,7 +94,12 @@ def check_outputs(domain: Box, unknowns: tuple[str, ...], coefficients: Any, fix
             raise ValueError(f"the coefficient {name!r} must be a name that a function can have as a parameter")
         if not isinstance(coefficient, Coefficient):
             raise TypeError(f"coefficient {name!r}: write Coefficient({coefficient!r}), and positive=True if it is so")
-    for unknown in unknowns:
+
+
+def check_unknowns(problem: "Problem") -> None:
+    """Raise unless unknowns of fewer axes, and positive ones, make sense."""
+    domain, fixed = problem.domain, {**problem.hard, **problem.known}
+    for unknown in problem.unknowns:
         if not isinstance(unknown, Unknown):
             continue
         for axis in unknown.axes or ():

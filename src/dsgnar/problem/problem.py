@@ -18,7 +18,7 @@ from dsgnar.problem.conditions import Condition
 from dsgnar.problem.constraints import Hard, constrain
 from dsgnar.problem.domain import Box
 from dsgnar.problem.fields import Field, Mode, Requests, evaluate
-from dsgnar.problem.inverse import Coefficient, check_outputs
+from dsgnar.problem.inverse import Coefficient, check_coefficients, check_unknowns
 from dsgnar.problem.signature import Signature
 
 
@@ -44,8 +44,9 @@ class Problem:
         for names in ("unknowns", "periodic"):  # one name alone will do
             given = getattr(self, names)
             object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
-        check_outputs(self.domain, self.unknowns, self.coefficients, {**self.hard, **self.known})
+        check_coefficients(self.coefficients)
         check_statement(self)
+        check_unknowns(self)
         place = self.domain, self.periodic
         hard = {name: resolve_hard(name, constraint, *place) for name, constraint in self.hard.items()}
         object.__setattr__(self, "hard", hard)

@@ -30,7 +30,7 @@ class Signature:
         for name in names:
             if name not in known:
                 raise ValueError(
-                    f"{what}: its parameter {name!r} is no unknown, coefficient or axis; there are {', '.join(known)}"
+                    f"{what}: its parameter {name!r} is neither an unknown nor an axis; there are {', '.join(known)}"
                 )
         return cls(function, names, what)
 
