@@ -41,11 +41,11 @@ def _over(axis: Axes, one: Fitted, coordinate: str) -> None:
 
 
 def _against(axis: Axes, one: Fitted) -> None:
-    """What values differ by from predictions, with the bands in which 95 % of data and of predictions should lie."""
+    """What values differ by from predictions, with 95 % bands of their noise and bars of the predictions."""
     order = np.argsort(one.predicted)
-    line, wide, narrow = (v[order] for v in (one.predicted, OUT * np.hypot(one.noise, one.band), OUT * one.band))
-    axis.fill_between(line, -wide, wide, color=BLUE, alpha=0.15, lw=0, label="data, 95 %")
-    axis.fill_between(line, -narrow, narrow, color=BLUE, alpha=0.5, lw=0, label="prediction, 95 %")
+    line, wide, narrow = (v[order] for v in (one.predicted, OUT * one.noise, OUT * one.band))
+    axis.fill_between(line, -wide, wide, color=BLUE, alpha=0.15, lw=0, label="noise, 95 %")
+    axis.vlines(line, -narrow, narrow, color=BLUE, lw=0.9, label="prediction, 95 %")
     axis.plot(one.predicted, one.values - one.predicted, "o", ms=2, color=BLACK, mew=0, alpha=0.7)
     axis.legend(loc="best", ncols=2)
     label(axis, "predicted", "measured - predicted")

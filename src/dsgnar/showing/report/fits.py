@@ -84,7 +84,7 @@ def _chart(solution: Solution, one: Fitted) -> Chart:
     order = np.argsort(over)[:: -(-len(over) // MOST)]
     base = np.zeros_like(one.predicted) if curve else one.predicted
     x, middle, values = over[order], (one.predicted - base)[order], (one.values - base)[order]
-    wide = OUT * (one.band if curve else np.hypot(one.noise, one.band))[order]
+    wide = OUT * (one.band if curve else one.noise)[order]
     line = {"color": VARIABLES[0], "width": 1.6}
     thin = line | {"width": 0.8, "dash": "dot"}
     traces = [
@@ -99,6 +99,6 @@ def _chart(solution: Solution, one: Fitted) -> Chart:
     side = {} if curve else {"title": {"text": "measured − predicted"}}
     layout = {"xaxis": {"title": {"text": text}}, "yaxis": {"nticks": 6} | side, "hovermode": "closest"}
     inside = float(np.mean(np.abs(one.normalised) <= OUT))
-    about = "dotted: the 95 % band of the prediction" if curve else "dotted: where 95 % of the data should lie"
+    about = "dotted: the 95 % band of the prediction" if curve else "dotted: 95 % of the noise"
     said = f"{len(one.values)} values, of which {100 * inside:.0f} % lie within 1.96 standard deviations of the noise"
     return Chart(f"fit-{one.name}", f"Data {html.escape(one.name)} and prediction", about, traces, layout, said)
