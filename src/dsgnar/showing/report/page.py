@@ -41,7 +41,8 @@ def one(run: Recorded) -> str:
     drawn = (sections.tools({run.directory.name: run}), markup.figures(course)) if course else ()
     equations = statement.equations if statement else run.benchmark.equations if run.benchmark else ()
     title = run.title if run.benchmark or not statement else statement.title
-    links = {"result": "Result", "problem": "Problem", "solution": "Solution", "course": "Course of the run",
+    fitted = {} if found is None else {"fit": "Coefficients and data"}
+    links = {"result": "Result", "problem": "Problem", **fitted, "solution": "Solution", "course": "Course of the run",
              "configuration": "Configuration", "files": "Files"}  # fmt: skip
     body = [
         markup.section("result", "Result", result.tiles(run), result.certificate(run, quality)),
