@@ -393,7 +393,7 @@ def test_the_command_line_takes_data_and_keeps_them(tmp_path):
     assert shown.exit_code == 0 and "±" in shown.output and "chi-square" in shown.output
     page = CliRunner().invoke(app, ["report", str(tmp_path / "run")])
     text = (tmp_path / "run" / "report.html").read_text()
-    assert page.exit_code == 0 and "Coefficients and data" in text and "Data data and prediction" in text
+    assert page.exit_code == 0 and "Coefficients and data" in text and "Data (data) and prediction" in text
     wrong = CliRunner().invoke(app, [*call[:3], "data", "--out", str(tmp_path / "other")])
     assert wrong.exit_code == 2
 

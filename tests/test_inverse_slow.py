@@ -115,3 +115,31 @@ def test_the_position_of_a_source():
         },
     )
     close(ds.solve(problem), dict(zip(("x0", "y0"), place, strict=True)))
+
+
+def test_a_conductivity_of_space_in_a_problem_of_space_and_time():
+    """u_t = (k u_x)_x + f with u = exp(-t) sin(pi x) and k = 1 + sin(2 pi x) / 2."""
+    rng = np.random.default_rng(0)
+    x, t = rng.uniform(0, 1, 300), rng.uniform(0, 1, 300)
+    values = np.exp(-t) * np.sin(np.pi * x) + 0.01 * rng.normal(size=300)
+
+    def source(x, t):
+        k, slope = 1 + jnp.sin(2 * jnp.pi * x) / 2, jnp.pi * jnp.cos(2 * jnp.pi * x)
+        sine, cosine = jnp.sin(jnp.pi * x), jnp.cos(jnp.pi * x)
+        return jnp.exp(-t) * ((jnp.pi**2 * k - 1) * sine - jnp.pi * slope * cosine)
+
+    problem = ds.Problem(
+        domain=ds.Box(x=(0, 1), t=(0, 1)),
+        unknowns=("u", ds.Unknown("k", axes=("x",), positive=True)),
+        conditions={
+            "heat": ds.interior(lambda u, k, x, t: u.t - k * u.xx - k.x * u.x - source(x, t)),
+            "ic": ds.initial(lambda u, x: u - jnp.sin(jnp.pi * x)),
+            "bc": ds.boundary(lambda u: u),
+            "data": ds.data(lambda u: u, at={"x": x, "t": t}, values=values, noise=0.01),
+        },
+    )
+    solution = ds.solve(problem)
+    grid = np.linspace(0, 1, 201)
+    found, true = solution(x=grid, t=0.5)["k"], 1 + np.sin(2 * np.pi * grid) / 2
+    assert solution.verdict == "solved"
+    assert np.linalg.norm(found - true) < 1e-2 * np.linalg.norm(true)

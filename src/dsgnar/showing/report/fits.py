@@ -37,7 +37,7 @@ def tables(found: Inference | None) -> str:
             cells = (str(f.count), number(f.misfit), noise, number(f.misfit / f.noise), number(f.freedom, 3))
             rows.append(_row(escape(name), *cells))
         out.append(scrolling("Data", "certificate", _head(heads), rows))
-    return "".join(out)
+    return f'<div class="stack">{"".join(out)}</div>'
 
 
 def _cells(c: Estimated) -> tuple[str, ...]:
@@ -89,8 +89,10 @@ def _chart(solution: Solution, one: Fitted) -> Chart:
     thin = line | {"width": 0.8, "dash": "dot"}
     traces = [
         {"type": "scatter", "mode": "lines", "name": "prediction", "x": rounded(x), "y": rounded(middle), "line": line},
-        {"type": "scatter", "mode": "lines", "name": "95 %", "x": rounded(x), "y": rounded(middle + wide), "line": thin},
-        {"type": "scatter", "mode": "lines", "name": "95 %", "x": rounded(x), "y": rounded(middle - wide), "line": thin},
+        {
+            "type": "scatter", "mode": "lines", "name": "95 %", "x": rounded([*x, *x[::-1]]),
+            "y": rounded([*(middle + wide), *(middle - wide)[::-1]]), "line": thin,
+        },
         {
             "type": "scatter", "mode": "markers", "name": "data", "x": rounded(x), "y": rounded(values),
             "marker": {"color": VARIABLES[1], "size": 4},
@@ -101,4 +103,4 @@ def _chart(solution: Solution, one: Fitted) -> Chart:
     inside = float(np.mean(np.abs(one.normalised) <= OUT))
     about = "dotted: the 95 % band of the prediction" if curve else "dotted: 95 % of the noise"
     said = f"{len(one.values)} values, of which {100 * inside:.0f} % lie within 1.96 standard deviations of the noise"
-    return Chart(f"fit-{one.name}", f"Data {html.escape(one.name)} and prediction", about, traces, layout, said)
+    return Chart(f"fit-{one.name}", f"Data ({html.escape(one.name)}) and prediction", about, traces, layout, said)
