@@ -18,7 +18,7 @@ from hypothesis import settings
 
 from dsgnar.optimise.jacobian import Jacobian
 from dsgnar.optimise.residuals import Residuals
-from dsgnar.problem import Problem
+from dsgnar.problem import Problem, Unknown
 from dsgnar.solving import method
 
 matplotlib.use("Agg")
@@ -71,12 +71,13 @@ def shared_kernels():
 def _statement(problem: Problem) -> str:
     """A problem in words: equal for problems that were made by the same lines of code from the same numbers."""
     conditions = [
-        (name, _code(c.residual), c.part, c.points, c.weight, c.sampling, c.near)
+        (name, _code(c.residual), c.part, c.points, c.weight, c.sampling, c.near, c.measured and vars(c.measured))
         for name, c in problem.conditions.items()
     ]
     hard = [(name, vars(h) | {"value": _code(h.value), "rate": _code(h.rate)}) for name, h in problem.hard.items()]
     known = [(name, _code(part)) for name, part in problem.known.items()]
-    return str((problem.domain, problem.unknowns, problem.periodic, conditions, hard, known))
+    unknowns = [(u, vars(u) if isinstance(u, Unknown) else {}) for u in problem.unknowns]
+    return str((problem.domain, unknowns, problem.coefficients, problem.periodic, conditions, hard, known))
 
 
 def _code(function: Callable | Any, helpers: bool = True) -> Any:

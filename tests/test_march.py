@@ -70,7 +70,9 @@ def test_a_march_that_makes_no_sense_is_refused():
 @pytest.mark.parametrize("kind", ["hard", "known"])
 def test_hard_values_on_walls_and_known_parts_march(kind):
     wall = {"walls": ds.boundary(lambda u, x: u - x)} if kind == "known" else {}
-    given = {"known": {"u": lambda x: x}} if kind == "known" else {"hard": {"u": ds.Hard(lambda x: x, on=(ds.Boundary(),))}}
+    given = (
+        {"known": {"u": lambda x: x}} if kind == "known" else {"hard": {"u": ds.Hard(lambda x: x, on=(ds.Boundary(),))}}
+    )
     rod = ds.Problem(
         ds.Box(x=(0, 1), t=(0, 1)),
         ("u",),

@@ -63,7 +63,9 @@ def test_a_march_that_outgrows_its_sizes_begins_again():
     again = decode(encode(anew, "run"), "run")
     assert again.sizes == anew.sizes and again.resized == 1
     other = sizing.resized(context, anew.sizes)
-    assert other.settings.scales == scales.estimate(growth(), {"u": 16.0}) and other.settings.scales.conditions[1] == 16.0
+    assert (
+        other.settings.scales == scales.estimate(growth(), {"u": 16.0}) and other.settings.scales.conditions[1] == 16.0
+    )
     assert sizing.resized(other, anew.sizes) is other and sizing.resized(context, None) is context
 
 

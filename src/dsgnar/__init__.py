@@ -2,7 +2,18 @@
 
 from dsgnar.calculus.version import VERSION
 from dsgnar.networks import MLP, SPINN, GaborNet, Siren
-from dsgnar.problem import Condition, Problem, at, boundary, initial, interior
+from dsgnar.problem import (
+    Coefficient,
+    Condition,
+    Problem,
+    Unknown,
+    at,
+    boundary,
+    data,
+    initial,
+    interior,
+    read_data,
+)
 from dsgnar.problem.constraints import Hard
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.fields import gradient, laplacian
@@ -39,6 +50,7 @@ __all__ = [
     "Ball",
     "Boundary",
     "Box",
+    "Coefficient",
     "Condition",
     "Ellipse",
     "GaborNet",
@@ -61,14 +73,17 @@ __all__ = [
     "StopReason",
     "Surface",
     "Terminated",
+    "Unknown",
     "at",
     "boundary",
+    "data",
     "extrude",
     "gradient",
     "initial",
     "interior",
     "laplacian",
     "load",
+    "read_data",
     "resume",
     "solve",
 ]

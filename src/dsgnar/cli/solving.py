@@ -3,6 +3,7 @@
 import ast
 import math
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -22,6 +23,7 @@ from dsgnar.cli.common import (
     usage,
     wrong_values,
 )
+from dsgnar.problem.data import with_files
 from dsgnar.problem.doubts import doubts
 from dsgnar.problem.reference import Reference
 from dsgnar.showing import figures
@@ -91,6 +93,15 @@ def solve(
             "--set", metavar="NAME=VALUE", help="Any other setting or constant of the method, such as wait=100."
         ),
     ] = None,
+    measured: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="NAME=FILE",
+            help="Measured values for the condition NAME from a .csv, .npz or .nc file with columns for the axes, "
+            "`value` and perhaps `noise`.",
+        ),
+    ] = None,
     directory: Annotated[
         Path | None, typer.Option("--out", "-o", help="Run directory; runs/... by default.", file_okay=False)
     ] = None,
@@ -112,6 +123,8 @@ def solve(
         options |= _values(assigned or (), options)
         statement = find(problem, preset, warn=say)
     with wrong_values():
+        if measured:
+            statement = replace(statement, problem=with_files(statement.problem, _files(measured)))
         settings = statement.changed(options)
     kept = RunDirectory(
         directory or runs.default_directory(statement, settings), statement,
@@ -159,6 +172,19 @@ def _values(assigned: Sequence[str], given: Collection[str]) -> dict[str, Any]:
             raise StatementError(f"--set {assignment}: {name} is given twice; leave one out")
         values[name] = _value(text)
     return values
+
+
+def _files(assigned: Sequence[str]) -> dict[str, Path]:
+    """What `--data` gives: files by the names of conditions."""
+    files: dict[str, Path] = {}
+    for assignment in assigned:
+        name, equals, path = assignment.partition("=")
+        if not equals or not name or not path:
+            raise ValueError(f"--data {assignment}: write NAME=FILE, such as --data data=measured.csv")
+        if name in files:
+            raise ValueError(f"--data {assignment}: {name} is given twice; leave one out")
+        files[name] = Path(path)
+    return files
 
 
 def _value(text: str) -> Any:

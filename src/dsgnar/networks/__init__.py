@@ -8,6 +8,7 @@ Any callable pytree from one point to the unknowns there can take their place (`
     siren        sine layers with trained frequencies
     gabor        one layer of Gabor filters
     spinn        a separable network: one branch per coordinate
+    composed     beside a network: small ones of fewer axes, and coefficients
     parameters   the parameters of any network as one vector theta
 """
 

@@ -61,6 +61,11 @@ class Ansatz:
         known = self.problem.domain.dimension + 2 * self.local
         return None if x.shape[0] == known else x[known]
 
+    def precision(self, x: Float[Array, " more"]) -> Float[Array, ""] | None:
+        """By what the residual of a measurement is multiplied, since its noise is smaller or larger than others'."""
+        known = self.problem.domain.dimension + 2 * self.local
+        return None if x.shape[0] <= known + 1 else x[known + 1]
+
     def size(self, condition: str) -> float:
         """The size of a condition, by which its residual is divided."""
         return 1.0 if self.scales is None else self.scales.conditions[list(self.problem.conditions).index(condition)]

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dsgnar.calculus.streams import stream
+from dsgnar.optimise.annealing import Annealing
 from dsgnar.optimise.factorise import Factorisation
 from dsgnar.optimise.jacobian import Jacobian
 from dsgnar.optimise.radius import Found, Probe, Search
@@ -91,7 +92,7 @@ class Optimiser:
     jacobian: Jacobian
     factorisation: Factorisation
     search: Search
-    reweighting: Reweighting
+    reweighting: Reweighting | Annealing
     seed: int
     shrink: float = 1 / 3  # of the radius on rejection (Algorithm 1)
     slack: float = RADIUS_TOLERANCE  # by which the length of a step may miss, relatively, the radius that was asked for

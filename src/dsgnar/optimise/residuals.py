@@ -31,7 +31,8 @@ from dsgnar.problem.scales import Scales
 # other devices need more to be busy (not measured).
 BATCH, DEVICE_BATCH = 2**12, 2**15
 
-# A further column holds the value that the residual is to take at a point (time marching).
+# A further column holds the value that the residual is to take at a point (time marching, data), and one more the weight of
+# its difference (data of different noise).
 Points = Float[np.ndarray, "n dimension"]
 PointSets = dict[str, Points]
 Theta = Float[Array, " d"]
@@ -73,7 +74,7 @@ class Residuals:
         """Residuals for `network`, and its parameters. Taylor mode is used wherever the network allows it."""
         parameters, theta = Parameters.of(network)
         dimension = problem.domain.dimension
-        check_network(network, dimension, len(problem.unknowns), theta.dtype)
+        check_network(network, dimension, len(problem.outputs), theta.dtype)
         if mode is None:
             whole = problem.constrained(network)
             mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
@@ -100,7 +101,8 @@ class Residuals:
         value = self.problem.residual(name, network, ansatz.coordinates(x), self.mode, wide)
         if wide:
             value = (value * (1 / ansatz.size(name))).astype(x.dtype)
-        return value if target is None else value - target
+        value, precision = value if target is None else value - target, ansatz.precision(x)
+        return value if precision is None else precision * value
 
     @x64
     def vector(self, name: str, theta: Theta, points: Points) -> Float[np.ndarray, " n"]:

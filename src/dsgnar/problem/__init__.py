@@ -6,6 +6,19 @@ and `reference` holds solutions to compare with. Nothing here knows how a proble
 """
 
 from dsgnar.problem.conditions import Condition, at, boundary, initial, interior
+from dsgnar.problem.data import data, read_data
+from dsgnar.problem.inverse import Coefficient, Unknown
 from dsgnar.problem.problem import Problem
 
-__all__ = ["Condition", "Problem", "at", "boundary", "initial", "interior"]
+__all__ = [
+    "Coefficient",
+    "Condition",
+    "Problem",
+    "Unknown",
+    "at",
+    "boundary",
+    "data",
+    "initial",
+    "interior",
+    "read_data",
+]

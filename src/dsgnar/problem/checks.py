@@ -82,7 +82,8 @@ def resolve_condition(name: str, condition: Condition, domain: Box, periodic: tu
     """A condition with its options checked and the faces of its part spelt out."""
     what = f"condition {name!r}"
     if not isinstance(condition, Condition):
-        raise TypeError(f"{what}: expected interior(...), initial(...), boundary(...) or at(...), got {condition!r}")
+        known = "interior(...), initial(...), boundary(...) or at(...), or measured data(...)"
+        raise TypeError(f"{what}: expected {known}, got {condition!r}")
     _check_points(what, condition.points)
     _check_weight(what, condition.weight)
     if condition.sampling not in (None, *get_args(Sampling)):
@@ -200,9 +201,9 @@ def check_residuals(problem: "Problem") -> None:
                 f"condition {name!r}: its residual is NaN or infinite at {dead.sum()} of {dead.size} points, for "
                 f"instance {where}; look for a division by zero, or the root or logarithm of a negative number"
             )
-        if problem.hard:
+        if problem.hard and condition.measured is None:
             _check_decided(name, condition, one, _try(problem, name, second, points))
-    check_rates(problem.domain, problem.unknowns, dict(problem.hard))
+    check_rates(problem.domain, problem.outputs, dict(problem.hard))
 
 
 def _some_points(problem: "Problem", name: str, condition: Condition) -> Float[np.ndarray, "n d"]:
@@ -232,13 +233,15 @@ def _check_decided(name: str, condition: Condition, one: Float[np.ndarray, " n"]
 def _stand_in(problem: "Problem", which: int, size: float) -> Callable:
     """A smooth positive function, 1 to 2 times `size`, in place of the unknowns; periodic where the problem is."""
     rng = stream(which, "stand-in")
-    shape = (len(problem.unknowns), problem.domain.dimension)
+    shape = (len(problem.outputs), problem.domain.dimension)
+    starts = jnp.asarray([coefficient.start for coefficient in problem.coefficients.values()])
     wave, phase = rng.uniform(0.5, 1.5, shape), rng.uniform(0.0, 6.0, shape)
     lower, upper = np.asarray(problem.domain.bounds).T
     periodic = np.array([axis in problem.periodic for axis in problem.domain.axes])
     scale = np.where(periodic, 2 * np.pi, wave)
 
     def function(x):
-        return 1.5 * size + 0.5 * size * jnp.mean(jnp.cos(scale * (x - lower) / (upper - lower) + phase), axis=1)
+        values = 1.5 * size + 0.5 * size * jnp.mean(jnp.cos(scale * (x - lower) / (upper - lower) + phase), axis=1)
+        return jnp.concatenate([values[: len(problem.unknowns)], starts]) if starts.size else values
 
     return function

@@ -1,15 +1,19 @@
 """Conditions: residuals `F_m u = 0` on parts of the domain (section 2.1 of the paper).
 
-`interior(f)`, `initial(f)`, `boundary(f)` and `at(f, points)` make them. Their options are the same everywhere.
+`interior(f)`, `initial(f)`, `boundary(f)` and `at(f, points)` make them. Their options are the same everywhere. `data(...)`
+(`data.py`) makes one with measured values, which hold up to their noise.
 """
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from dsgnar.problem.domain import Boundary, Face, Initial, Interior, Part, Points
 from dsgnar.problem.sampling import Near, Sampling
+
+if TYPE_CHECKING:
+    from dsgnar.problem.data import Measurements
 
 # Interior conditions start with a small weight and are let in gently (section 4.2; the authors' 1e-8 to 1e-2).
 INTERIOR_WEIGHT = 1e-2
@@ -34,6 +38,7 @@ class Condition:
     weight: float | None = None
     sampling: Sampling | None = None
     near: tuple[Near, ...] = ()
+    measured: "Measurements | None" = None  # values that the residual has at its points, up to their noise
 
     @property
     def initial_weight(self) -> float:

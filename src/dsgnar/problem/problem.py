@@ -17,6 +17,7 @@ from dsgnar.problem.conditions import Condition
 from dsgnar.problem.constraints import Hard, constrain
 from dsgnar.problem.domain import Boundary, Points
 from dsgnar.problem.fields import Field, Mode, Requests, arguments, evaluate
+from dsgnar.problem.inverse import Coefficient, check_coefficients, check_unknowns
 from dsgnar.problem.normals import NAME as NORMAL
 from dsgnar.problem.region import Domain, as_domain
 from dsgnar.problem.signature import Signature
@@ -29,6 +30,7 @@ class Problem:
     `conditions` maps names of your choice to `interior(...)`, `initial(...)`, `boundary(...)` and `at(...)`. `periodic` axes
     hold exactly through the network's input; `hard` values (`{"u": Hard(...)}`) through its output. A `known` part of an
     unknown (`{"p": lambda x, y: jnp.log(x**2 + y**2)}`), such as a singularity that no network can hold, is added to it.
+    `coefficients` (`{"nu": Coefficient(0.1)}`) are numbers to be found; residuals take them by name (`inverse.py`).
     """
 
     domain: Domain  # a Box; a shape given becomes a `Region`
@@ -37,13 +39,16 @@ class Problem:
     periodic: tuple[str, ...] = ()
     hard: Mapping[str, Hard] = field(default_factory=dict)
     known: Mapping[str, Callable] = field(default_factory=dict)
+    coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
 
     def __post_init__(self):
         for names in ("unknowns", "periodic"):  # one name alone will do
             given = getattr(self, names)
             object.__setattr__(self, names, (given,) if isinstance(given, str) else tuple(given))
         object.__setattr__(self, "domain", as_domain(self.domain))
+        check_coefficients(self.coefficients)
         check_statement(self)
+        check_unknowns(self)
         place = self.domain, self.periodic
         hard = {name: resolve_hard(name, constraint, *place) for name, constraint in self.hard.items()}
         object.__setattr__(self, "hard", hard)
@@ -53,15 +58,26 @@ class Problem:
         check_residuals(self)
 
     @cached_property
+    def outputs(self) -> tuple[str, ...]:
+        """All that is sought: unknowns, then coefficients."""
+        return (*self.unknowns, *self.coefficients)
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of unknowns, then of axes: what a residual's parameters may be called."""
-        return (*self.unknowns, *self.domain.axes)
+        """Names of unknowns and coefficients, then of axes: what a residual's parameters may be called."""
+        return (*self.outputs, *self.domain.axes)
+
+    @cached_property
+    def inverse(self) -> bool:
+        """Whether more is sought than solutions of equations: coefficients, functions of fewer axes, or a fit of data."""
+        fewer = any(getattr(unknown, "axes", None) is not None for unknown in self.unknowns)
+        return bool(self.coefficients) or fewer or any(c.measured is not None for c in self.conditions.values())
 
     @cached_property
     def requests(self) -> dict[str, Requests]:
         """For each condition, the derivatives that it needs."""
         return {
-            name: required(self._signature(name), self.unknowns, self.domain, condition.part)
+            name: required(self._signature(name), self.outputs, self.domain, condition.part)
             for name, condition in self.conditions.items()
         }
 
@@ -73,7 +89,7 @@ class Problem:
         With `wide` the equation itself is evaluated in float64, whatever the network's precision: its terms may be far
         apart in the units of the problem, beyond what float32 can hold.
         """
-        fields = evaluate(network, x, self.unknowns, self.requests[name], self.domain, mode)
+        fields = evaluate(network, x, self.outputs, self.requests[name], self.domain, mode)
         if wide:
             x = x.astype(jnp.float64)
             fields = {unknown: field_.widened() for unknown, field_ in fields.items()}
@@ -82,7 +98,7 @@ class Problem:
 
     def constrained(self, network: Callable) -> Callable:
         """The network with the hard constraints and the known parts built into its output."""
-        return constrain(network, self.domain, self.unknowns, self.hard, self.known)
+        return constrain(network, self.domain, self.outputs, self.hard, self.known)
 
     def _signature(self, name: str) -> Signature:
         condition = self.conditions[name]

@@ -18,7 +18,10 @@ Sizes of conditions. With v the derivatives of u that F_m asks for, the size of 
 
     T_m = |F_m(0)| + sum_i |v_i dF_m/dv_i|,
 
-a root mean square over points; S_m is T_m for the stand-ins, of the sizes U.
+a root mean square over points; S_m is T_m for the stand-ins, of the sizes U. Of data it is the size of their values.
+
+Coefficients stand at the values with which they start, whose sizes are theirs; one that starts at zero has the size that
+balances its equation.
 """
 
 import math
@@ -35,6 +38,7 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Box
 from dsgnar.problem.fields import Field, arguments, evaluate
+from dsgnar.problem.inverse import axes_of, is_positive
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.sampling import sample
 
@@ -48,7 +52,7 @@ class Scales:
     """Sizes in the order of the problem's axes, unknowns and conditions."""
 
     axes: tuple[tuple[float, float], ...]  # centre and half-width
-    unknowns: tuple[float, ...]
+    unknowns: tuple[float, ...]  # and coefficients
     conditions: tuple[float, ...]
 
     def inward(self, x: Float[Array, " d"], place: Float[Array, " 2"] | None, time: int | None) -> Float[Array, " d"]:
@@ -77,14 +81,15 @@ def power_of_two(size: float) -> float:
 def estimate(problem: Problem, given: Mapping[str, float] | None = None) -> Scales:
     """The scales of a problem; sizes of unknowns that are given are taken as they are, up to a power of two."""
     for name in given or {}:
-        if name not in problem.unknowns:
-            raise ValueError(f"scales: there is no unknown {name!r}; the problem has {', '.join(problem.unknowns)}")
+        if name not in problem.outputs:
+            raise ValueError(f"scales: there is no unknown {name!r}; the problem has {', '.join(problem.outputs)}")
     axes = intervals(problem.domain)
     measure = {name: _Measured(problem, name, axes) for name in problem.conditions}
     sizes = _sizes(problem, measure, {name: power_of_two(size) for name, size in (given or {}).items()})
-    filled = jnp.asarray([sizes.get(name, 1.0) for name in problem.unknowns])
+    starts = {name: c.start or sizes[name] for name, c in problem.coefficients.items()}
+    filled = jnp.asarray([(sizes | starts).get(name, 1.0) for name in problem.outputs])
     conditions = tuple(power_of_two(measure[name].terms(filled)) for name in problem.conditions)
-    return Scales(axes, tuple(float(v) for v in filled), conditions)
+    return Scales(axes, tuple(float(sizes.get(name, 1.0)) for name in problem.outputs), conditions)
 
 
 def _sizes(problem: Problem, measure: dict[str, "_Measured"], known: dict[str, float]) -> dict[str, float]:
@@ -101,6 +106,10 @@ def _sizes(problem: Problem, measure: dict[str, "_Measured"], known: dict[str, f
                 size = max((m.balance(name, known) for m in measure.values() if name in m.unknowns), default=0.0)
                 if size > 0:
                     known[name] = power_of_two(size)
+    for name, coefficient in problem.coefficients.items():
+        if name not in known:
+            size = abs(coefficient.start) or max((m.balance(name, known) for m in measure.values()), default=0.0)
+            known[name] = power_of_two(size)
     return known
 
 
@@ -110,11 +119,12 @@ class _Measured:
     def __init__(self, problem: Problem, name: str, axes):
         self.problem, self.name = problem, name
         requests = problem.requests[name]
-        self.unknowns = {u for u, keys in requests.items() if keys}
+        self.unknowns = {u for u, keys in requests.items() if keys and u not in problem.coefficients}
         zero = (0,) * problem.domain.dimension
         self.plain = all(key == zero for keys in requests.values() for key in keys)  # on values, not on derivatives
         condition = problem.conditions[name]
         self.points = jnp.asarray(sample(condition.part, problem.domain, SAMPLE, stream(0, "scales", name)))
+        self.measured = 0.0 if condition.measured is None else condition.measured.size
         self.functions = stand_ins(problem, axes)
 
         def residual(sizes, x, k):
@@ -133,14 +143,15 @@ class _Measured:
 
     def balance(self, name: str, known: dict[str, float]) -> float:
         """The size of an unknown at which its terms are as large as the rest of the condition, to first order."""
-        sizes = jnp.asarray([known.get(u, 0.0) for u in self.problem.unknowns])
-        direction = jnp.asarray([float(u == name) for u in self.problem.unknowns])
-        rest = _rms(self._residual(sizes, self.points, self.which))
+        starts = {name: c.start for name, c in self.problem.coefficients.items()}
+        sizes = jnp.asarray([starts.get(u, known.get(u, 0.0)) for u in self.problem.outputs])
+        direction = jnp.asarray([float(u == name) for u in self.problem.outputs])
+        rest = math.hypot(_rms(self._residual(sizes, self.points, self.which)), self.measured)
         slope = _rms(self._slope(sizes, direction, self.points, self.which))
         return rest / slope if slope > 0 else 0.0
 
     def terms(self, sizes) -> float:
-        return _rms(self._size(sizes, self.points, self.which))
+        return math.hypot(_rms(self._size(sizes, self.points, self.which)), self.measured)
 
 
 def _rms(values) -> float:
@@ -152,15 +163,22 @@ def _rms(values) -> float:
 def stand_ins(problem: Problem, axes) -> Callable:
     """Smooth functions of size one, k = 0, 1, ..: waves of about one period over the domain, for each unknown another."""
     rng = stream(0, "stand-ins")
-    shape = (STAND_INS, len(problem.unknowns), problem.domain.dimension)
+    shape = (STAND_INS, len(problem.outputs), problem.domain.dimension)
     periodic = np.array([axis in problem.periodic for axis in problem.domain.axes])
     wave = jnp.asarray(np.where(periodic, np.pi, rng.uniform(1.0, 3.0, shape)))
     phase = jnp.asarray(rng.uniform(0.0, 2 * np.pi, shape[:2]))
     centre, half = (jnp.asarray(v) for v in np.asarray(axes).T)
+    depends = [[axis in axes_of(problem, name) for axis in problem.domain.axes] for name in problem.outputs]
+    wave = wave if all(map(all, depends)) else wave * jnp.asarray(depends)  # functions of fewer axes
+    positive = np.array([is_positive(problem, name) or name in problem.coefficients for name in problem.outputs])
 
     def function(x, k):
         xi = (x - centre) / half
-        return jnp.sqrt(2.0) * jnp.sin(wave[k] @ xi + phase[k])
+        values = jnp.sqrt(2.0) * jnp.sin(wave[k] @ xi + phase[k])
+        if positive.any():
+            constant = ~np.any(depends, axis=1)
+            values = jnp.where(constant, 1.0, jnp.where(positive, 1.0 + 0.3 * values, values))
+        return values
 
     return function
 
@@ -168,7 +186,7 @@ def stand_ins(problem: Problem, axes) -> Callable:
 def of_derivatives(problem: Problem, name: str, keys: list, x: Float[Array, " d"], values: Array) -> Float[Array, ""]:
     """The residual of a condition as a function of the derivatives that it asks for, listed by `keys`."""
     place = {pair: k for k, pair in enumerate(keys)}
-    made = {u: Field(u, problem.domain, lambda key, u=u: values[place[u, key]]) for u in problem.unknowns}
+    made = {u: Field(u, problem.domain, lambda key, u=u: values[place[u, key]]) for u in problem.outputs}
     result = problem._signature(name)(arguments(made, problem.domain, problem.conditions[name].part, x))
     return jnp.asarray(result.value if isinstance(result, Field) else result, x.dtype)
 
@@ -176,7 +194,7 @@ def of_derivatives(problem: Problem, name: str, keys: list, x: Float[Array, " d"
 def term_size(problem: Problem, name: str, network: Callable, x: Float[Array, " d"]) -> Float[Array, ""]:
     """T_m at one point: the size of the terms of a condition."""
     requests = problem.requests[name]
-    fields = evaluate(network, x, problem.unknowns, requests, problem.domain, "nested")
+    fields = evaluate(network, x, problem.outputs, requests, problem.domain, "nested")
     keys = [(u, key) for u, asked in requests.items() for key in sorted(asked, key=str)]
     if not keys:
         return jnp.abs(of_derivatives(problem, name, keys, x, jnp.zeros(0)))

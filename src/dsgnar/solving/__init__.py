@@ -8,5 +8,6 @@ stages        which target, precision and points are in force, and when to stop;
 collocation   training and held-out points;  march: time intervals;  model: a problem with a network
 record        a row for each iteration, and what was reached
 observers     who sees a run;  interruption: Ctrl-C and SIGTERM;  clock: seconds
+inference     standard errors of coefficients (coefficients, gauss_newton);  fit: how well data are fitted
 solution      what comes out;  function, evaluation: as a function;  advice: what would help;  abilities: export, plot, save
 """

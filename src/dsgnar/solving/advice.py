@@ -31,7 +31,8 @@ from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
-from dsgnar.solving.error import NONLINEAR
+from dsgnar.solving.error import NO_ESTIMATE, NONLINEAR
+from dsgnar.solving.fit import about_data, inferred
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
@@ -61,6 +62,7 @@ def summary(solution: Solution) -> str:
     if outcome.history:
         loss, least = (weighted(outcome, values) for values in (outcome.held_out, floor))
         lines.append(f"loss on held-out points {loss:.1e}; the floor of {precision} precision is {least:.1e}")
+    lines += inferred(outcome.inference)
     lines.append(_estimated(outcome))
     if outcome.relative_l2:
         lines.append("true relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
@@ -76,7 +78,9 @@ def _judged(outcome: Outcome) -> str:
 def _estimated(outcome: Outcome) -> str:
     """The estimated error, or why there is none; and the tolerance."""
     found, tol = outcome.estimate, outcome.settings.tol
-    if found is None:
+    if outcome.inference is not None:
+        text = f"estimated relative l2 error: unknown ({NO_ESTIMATE})"
+    elif found is None:
         text = "estimated relative l2 error: unknown, since the problem is not solved"
     elif found.known:
         text = "estimated relative l2 error: " + ", ".join(f"{n} {v:.1e}" for n, v in found.errors.items())
@@ -93,8 +97,10 @@ def _table(solution: Solution, held_out: Mapping[str, float], floor: Mapping[str
     width = max(map(len, held_out))
     out = []
     for name, value in held_out.items():
-        inside = isinstance(solution.problem.conditions[name].part, Interior)
-        out.append(f"  {name:{width}}  {'residual' if inside else 'violation':9}  {value:.1e}  ({floor[name]:.1e})")
+        condition = solution.problem.conditions[name]
+        kind = "residual" if isinstance(condition.part, Interior) else "violation"
+        kind = kind if condition.measured is None else "misfit"
+        out.append(f"  {name:{width}}  {kind:9}  {value:.1e}  ({floor[name]:.1e})")
     return out
 
 
@@ -127,6 +133,8 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     outcome = solution.outcome
     assert outcome is not None
     out = _about_stopping(outcome) + _about_conditions(solution, outcome)
+    if outcome.inference is not None and outcome.inference.fits:
+        return out + about_data(outcome)
     if not outcome.history or outcome.stop is StopReason.TOLERANCE or outcome.tolerance_met:
         return out
     settings = outcome.settings

@@ -66,6 +66,11 @@ class Collocation:
         """Held-out points as residuals want them."""
         return self._remembered("held-out points", state, self._held_out)
 
+    def measured(self, state: RunState) -> PointSets:
+        """The points of data with their values."""
+        problem, points = self.residuals.problem, self.held_out_points(state)
+        return {name: points[name] for name, c in problem.conditions.items() if c.measured is not None}
+
     def inside(self, state: RunState, count: int) -> np.ndarray:
         """Points all over the interval that is being solved."""
         points = sample(Interior(), self.domain(state), count, stream(self.settings.seed, "inside"))
@@ -125,7 +130,10 @@ class Collocation:
         return out
 
     def _with_values(self, state: RunState, name: str, points: np.ndarray) -> np.ndarray:
-        """In a march, initial points with the value that their residual is to take: zero, or that of the interval before."""
+        """Points with the value that their residual is to take: measured, or at first points that of the interval before."""
+        measured = self.residuals.problem.conditions[name].measured
+        if measured is not None:  # its points are never cut by a march
+            return np.column_stack([points, measured.values / self.residuals.ansatz.size(name), measured.precision])
         if not self.marching:
             return points
         points = points.astype(DTYPES[state.plan.precision]).astype(np.float64)  # as the point will be seen

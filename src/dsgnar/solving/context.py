@@ -184,10 +184,12 @@ class Context:
         verdict = Verdict.FAILED if marching.has_next(self, state) else judge(relative)
         so_far = self.so_far(state)
         estimated = None
-        if verdict is not Verdict.FAILED:
-            self.watch.lap()
+        self.watch.lap()
+        if verdict is not Verdict.FAILED and not self.problem.inverse:
             estimated = estimate(so_far.model, so_far.thetas, self.judge)
             verdict = with_error(verdict, estimated, self.settings.tol)
+        taken = 0.0 if estimated is None else self.watch.lap()
+        inference = judging.inferred(self, state, stop)
         outcome = Outcome(
             settings=self.settings,
             history=state.history,
@@ -195,14 +197,16 @@ class Context:
             seconds={
                 "solve": state.seconds.solve,
                 "compile": state.seconds.compile,
-                "estimate": 0.0 if estimated is None else self.watch.lap(),
-            },
+                "estimate": taken,
+            }
+            | ({} if inference is None else {"inference": self.watch.lap()}),
             held_out={name: size(name) * v for name, v in zip(names, judging.worst(self, state), strict=True)},
             points={name: len(p) for name, p in self.collocation.training(state).items()},
             relative_residuals=dict(zip(names, relative, strict=True)),
             verdict=verdict,
             relative_l2=None if self.reference is None else so_far.relative_l2(self.reference),
             estimate=estimated,
+            inference=inference,
         )
         return self.so_far(state, outcome)
 

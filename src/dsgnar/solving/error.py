@@ -45,6 +45,7 @@ SPREAD = 5.0  # by which estimates in other spaces may differ
 WRONG = 1e-2  # an estimated error above which nothing is called solved
 SAFE = 2.0  # an estimate must be so much below a tolerance; sharp fronts were underestimated by 1.9
 NONLINEAR = 0.1  # share of its terms that the linearisation may miss
+NO_ESTIMATE = "errors are not estimated where coefficients, functions of fewer axes or data are fitted"
 
 
 @dataclass(frozen=True, eq=False)

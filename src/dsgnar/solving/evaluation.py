@@ -79,7 +79,7 @@ def function_of(model: Model, thetas: Float[np.ndarray, "intervals parameters"])
         theta = jnp.asarray(thetas)
         columns = jnp.broadcast_arrays(*(jnp.asarray(coordinates[axis], theta.dtype) for axis in domain.axes))
         points = jnp.stack([c.ravel() for c in columns], axis=-1)
-        values = at_points(theta, points).reshape(*columns[0].shape, len(unknowns))
+        values = at_points(theta, points)[:, : len(unknowns)].reshape(*columns[0].shape, len(unknowns))
         out = {name: values[..., k] for k, name in enumerate(unknowns)}
         return out[unknowns[0]] if len(out) == 1 else out
 

@@ -73,7 +73,7 @@ class Function:
 
     def at(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
         """Values at points, in batches of bounded memory."""
-        return self._batches(self.residuals.ansatz.values, points)
+        return self._batches(self.residuals.ansatz.values, points)[:, : len(self.unknowns)]
 
     def derivative(self, unknown: str, orders: str) -> Callable[..., np.ndarray]:
         """The exact derivative of an unknown as a function of coordinates: `derivative("u", "xx")(x=0.5, t=1.0)`."""
@@ -96,7 +96,7 @@ class Function:
             def one(point):
                 ansatz, mode = self.residuals.ansatz, self.residuals.mode
                 network, x = ansatz.network(theta, ansatz.place(point)), ansatz.coordinates(point)
-                fields = evaluate(network, x, self.unknowns, requests, domain, mode)
+                fields = evaluate(network, x, self.problem.outputs, requests, domain, mode)
                 return getattr(fields[unknown], orders).value
 
             return jax.vmap(one)(x)

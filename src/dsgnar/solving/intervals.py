@@ -25,12 +25,13 @@ from dsgnar.solving.settings import Resolved
 from dsgnar.solving.sizing import outgrown
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
-from dsgnar.solving.verdict import FAILED
+from dsgnar.solving.verdict import FAILED, SOLVED
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
 LONGER = 1.5
+FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
 
 def automatic(context: "Context") -> bool:
@@ -39,8 +40,14 @@ def automatic(context: "Context") -> bool:
 
 
 def without_retreat(problem: Problem, settings: Resolved) -> Method:
-    """The method in force: where failing intervals are cut, that is better than going back to stage 1."""
+    """The method in force: where failing intervals are cut, that is better than going back to stage 1.
+
+    The noise of data keeps the loss from falling to where it could: that is no reason to retreat, nor to add points.
+    """
     cutting = settings.intervals == "auto" and problem.domain.time is not None and settings.method.hopeless
+    if any(condition.measured for condition in problem.conditions.values()):
+        stall = min(settings.method.stall, FITTED)
+        return replace(settings.method, retreats=0, stall=stall, max_points=settings.method.points)
     return replace(settings.method, retreats=0) if cutting else settings.method
 
 
@@ -110,7 +117,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if not cutting and context.march.count > 1:
         return None  # intervals that a person chose
     size = max(judging.here(context, state))
-    if size <= method.interval_goal or (stop is StopReason.FLOOR and size <= FAILED):
+    goal = SOLVED if context.problem.inverse else method.interval_goal
+    if size <= goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
     sizes = outgrown(context, state)
     if sizes is not None:

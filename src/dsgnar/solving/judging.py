@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar.solving.coefficients import Inference
 from dsgnar.solving.error import Estimate, estimate
+from dsgnar.solving.inference import infer, unfinished
 from dsgnar.solving.state import RunState
+from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ def estimated(context: "Context", state: RunState) -> Estimate | None:
     """
     every, losses = context.settings.method.look_every, state.plan.losses
     look, stuck = state.iterate.iteration % every == 0, len(losses) > every and losses[-1] > 0.5 * losses[-1 - every]
-    if context.settings.sought == 0 or not look or stuck:
+    if context.settings.sought == 0 or not look or stuck or context.problem.inverse:
         return None
     if state.plan.stage == 1 or state.interval:
         return None
@@ -59,3 +62,13 @@ def estimated(context: "Context", state: RunState) -> Estimate | None:
     if max(here(context, state)) > FAILED:
         return None
     return estimate(context.so_far(state).model, state.iterate.theta[None], context.judge)
+
+
+def inferred(context: "Context", state: RunState, stop: StopReason) -> Inference | None:
+    """What data say about coefficients; error bars only after a run that ended by itself, since they take seconds."""
+    if not context.problem.inverse:
+        return None
+    theta, data = state.iterate.theta, context.collocation.measured(state)
+    if not stop.converged:
+        return unfinished(context.residuals, theta, data, "the run did not end by itself")
+    return infer(context.residuals, theta, context.settings.method.data_weight, data)

@@ -19,6 +19,7 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Box, Initial, Points
+from dsgnar.problem.inverse import Unknown
 
 Intervals = int | tuple[float, ...] | Literal["auto"]
 
@@ -73,6 +74,12 @@ class March:
 
 def why_not(problem: Problem) -> str | None:
     """Why the time of a problem cannot be cut, if it cannot."""
+    shared = [*problem.coefficients, *(u for u in problem.unknowns if isinstance(u, Unknown) and u.axes is not None)]
+    if shared:
+        return (
+            f"{', '.join(shared)} belong to all of the time, and time intervals are solved one after the other: "
+            "a problem with coefficients or unknowns of fewer axes is solved in one interval; leave `intervals` out"
+        )
     for name, hard in problem.hard.items():
         if any(isinstance(part, Initial) for part in hard.on):
             return (

@@ -19,13 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from dsgnar.calculus.precision import Precision
+from dsgnar.optimise.annealing import weighing
 from dsgnar.optimise.factorise import SVD, Auto, Factorisation
 from dsgnar.optimise.jacobian import Jacobian
 from dsgnar.optimise.optimiser import Optimiser
 from dsgnar.optimise.radius import Bracket, Probes, Search
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.optimise.sketch import SRCT, AllColumns, Buckets, ColumnSketch, CountSketch, Groups, RowSketch
-from dsgnar.optimise.weights import Reweighting
 
 Rows = Literal["buckets", "hashes"]
 Columns = Literal["all", "groups", "srct"]
@@ -89,6 +89,7 @@ class Method:
         0.0  # alpha of UpdateWeights (section 4.2); 0: weights stay, since scales make conditions comparable
     )
     weight_floor: float = 1e-8  # eps of UpdateWeights
+    data_weight: float = 1e-4  # of data in the end, over the smallest weight of an equation (optimise/annealing.py)
 
     # --- stages (sections 3.1 and 4.2, Algorithm 5)
     targets: Any = (0.2, 0.8)  # ratio of stage 1, and of stage 2 at its end
@@ -167,7 +168,7 @@ _COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait ret
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
     "sketch_share large_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
-    "at_floor no_damping single_above gap wide_gap interval_goal"
+    "at_floor no_damping single_above gap wide_gap interval_goal data_weight"
 ).split()
 _SHARES = "shrink ramp_from".split()
 _SIGNED = "exponent slope correlation perturbation".split()
@@ -256,7 +257,7 @@ def compose(method: Method, sketch: tuple[int, int], columns: int, seed: int, re
         jacobian,
         _factorisation(method),
         _search(method, greedy=False),
-        Reweighting(method.exponent, method.weight_floor),
+        weighing(method.exponent, method.weight_floor, method.data_weight, residuals),
         seed,
         shrink=method.shrink,
         slack=method.slack,

@@ -9,6 +9,7 @@ import numpy as np
 
 from dsgnar.calculus.precision import DTYPES, Precision, x64
 from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
+from dsgnar.networks.composed import compose, shared
 from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
@@ -42,7 +43,7 @@ class Model:
         """The model, and the parameters with which its network starts."""
         network = default_network(problem, scaled=scales is not None) if network is None else network
         march = March.of(problem, intervals)
-        built = build(network, problem, precision, seed, scaled=scales is not None)
+        built = build(network, problem, precision, seed, scales=scales)
         cut = problem.domain.time is not None and intervals != 1
         residuals, theta = Residuals.of(problem, built, scales=scales, local=scales is not None and cut)
         return cls(problem, network, residuals, march), np.asarray(theta)
@@ -56,9 +57,9 @@ class Model:
         """Other first parameters, for a later interval or for a `share` of the time; a person's own network has none."""
         if not isinstance(self.network, Architecture):
             return None
-        scaled = self.residuals.ansatz.scales is not None
-        network = slower(self.network, self.problem, share) if scaled else self.network
-        return np.asarray(Parameters.of(build(network, self.problem, precision, seed, interval, scaled))[1])
+        scales = self.residuals.ansatz.scales
+        network = self.network if scales is None else slower(self.network, self.problem, share)
+        return np.asarray(Parameters.of(build(network, self.problem, precision, seed, interval, scales))[1])
 
 
 def default_network(problem: Problem, scaled: bool = True) -> Architecture:
@@ -90,17 +91,23 @@ def slower(network: Architecture, problem: Problem, share: float) -> Architectur
 
 
 def build(
-    network: Network, problem: Problem, precision: Precision, seed: int, interval: int = 0, scaled: bool = False
+    network: Network,
+    problem: Problem,
+    precision: Precision,
+    seed: int,
+    interval: int = 0,
+    scales: Scales | None = None,
 ) -> Any:
     """A network with its first parameters; with scales its coordinates all lie in [-1, 1]."""
-    domain, dtype = problem.domain, DTYPES[precision]
+    domain, dtype, count = problem.domain, DTYPES[precision], len(shared(problem))
+    time_axis = None if domain.time is None else domain.index(domain.time)
+    bounds = domain.bounds if scales is None else ((-1.0, 1.0),) * domain.dimension
+    inputs = Inputs(bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
+    key = jax.random.key(seed)
+    key = jax.random.fold_in(key, interval) if interval else key
     if isinstance(network, Architecture):
-        time_axis = None if domain.time is None else domain.index(domain.time)
-        bounds = ((-1.0, 1.0),) * domain.dimension if scaled else domain.bounds
-        inputs = Inputs(bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
-        key = jax.random.key(seed)
-        key = jax.random.fold_in(key, interval) if interval else key
-        return network.build(inputs, len(problem.unknowns), key=key, dtype=dtype)
-    module = cast(network, dtype)
-    check_network(module, domain.dimension, len(problem.unknowns), dtype)
-    return module
+        module = network.build(inputs, count, key=key, dtype=dtype) if count else None
+    else:
+        module = cast(network, dtype)
+        check_network(module, domain.dimension, count, dtype)
+    return compose(module, problem, inputs, scales, key, dtype)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import Any
 
+from dsgnar.solving.coefficients import Inference
 from dsgnar.solving.error import Estimate
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.stop import StopReason
@@ -63,6 +64,7 @@ class Outcome:
     verdict: Verdict
     relative_l2: dict[str, float] | None
     estimate: Estimate | None = None  # of the error; None where equations do not hold or time is not reached
+    inference: Inference | None = None  # coefficients and fits of data, where there are any
 
     @property
     def error_estimate(self) -> dict[str, float] | None:

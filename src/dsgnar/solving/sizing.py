@@ -31,10 +31,12 @@ def outgrown(context: "Context", state: RunState) -> tuple[float, ...] | None:
     if scales is None or state.resized >= TIMES:
         return None
     values = context.residuals.ansatz.values(
-        jnp.asarray(state.iterate.theta), jnp.asarray(context.collocation.inside(state, SAMPLE), state.iterate.theta.dtype)
+        jnp.asarray(state.iterate.theta),
+        jnp.asarray(context.collocation.inside(state, SAMPLE), state.iterate.theta.dtype),
     )
     seen = np.sqrt(np.mean(np.asarray(values, np.float64) ** 2, axis=0))
     ratios = [min(power_of_two(value / size), MOST) for value, size in zip(seen, scales.unknowns, strict=True)]
+    ratios[len(context.problem.unknowns) :] = [1.0] * len(context.problem.coefficients)  # these tell their sizes
     if not np.isfinite(seen).all() or max(ratios) < FAR:
         return None
     return tuple(size * max(1.0, ratio) for size, ratio in zip(scales.unknowns, ratios, strict=True))
@@ -44,7 +46,7 @@ def in_sizes(settings: Resolved, problem: Problem, sizes: tuple[float, ...] | No
     """The settings with other sizes of the unknowns."""
     if sizes is None or settings.scales is None or sizes == settings.scales.unknowns:
         return settings
-    return replace(settings, scales=estimate(problem, dict(zip(problem.unknowns, sizes, strict=True))))
+    return replace(settings, scales=estimate(problem, dict(zip(problem.outputs, sizes, strict=True))))
 
 
 def resized(context: "Context", sizes: tuple[float, ...] | None) -> "Context":

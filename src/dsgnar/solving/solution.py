@@ -7,8 +7,9 @@ import numpy as np
 
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.abilities import ability
+from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.correction import Correction
-from dsgnar.solving.error import estimate
+from dsgnar.solving.error import NO_ESTIMATE, estimate
 from dsgnar.solving.function import Function
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.stop import StopReason
@@ -99,8 +100,22 @@ class Solution(Function, Exports):
         """The estimated relative l2 error of every unknown (`error.py`); None where it is not known."""
         return None if self.outcome is None else self.outcome.error_estimate
 
+    @property
+    def coefficients(self) -> dict[str, Estimated]:
+        """The coefficients that were found, with standard errors (`coefficients.py`)."""
+        found = None if self.outcome is None else self.outcome.inference
+        return {} if found is None else found.coefficients
+
+    @property
+    def covariance(self) -> np.ndarray | None:
+        """The covariance matrix of the coefficients, in their order; None where it is not known."""
+        found = None if self.outcome is None else self.outcome.inference
+        return None if found is None else found.covariance
+
     def corrected(self) -> "Corrected":
         """The solution plus its estimated error: often the better answer."""
+        if self.problem.inverse:
+            raise ValueError(f"there is no correction: {NO_ESTIMATE}")
         found = None if self.outcome is None else self.outcome.estimate
         if found is None or found.correction is None:
             found = estimate(self.model, self.thetas, Judge(self.residuals))

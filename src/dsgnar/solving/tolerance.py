@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
+from dsgnar.solving.error import NO_ESTIMATE
 from dsgnar.solving.model import Network, default_network
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
@@ -67,6 +68,8 @@ def reach(
     """The first solution whose estimated error meets the tolerance, else the one with the smallest; `attempt` makes them."""
     if settings.tol is None:
         return attempt(network, settings)
+    if problem.inverse:
+        raise ValueError(f"tol={settings.tol:g} cannot be checked: {NO_ESTIMATE}; leave tol out")
     left, best = math.inf if settings.max_seconds is None else settings.max_seconds, None
     for chosen, level in levels(problem, network, settings):
         if best is not None and left <= 0:

@@ -14,6 +14,8 @@ the Laplacian alone, lap(u) = 0, its terms are the second derivatives.
     failed   some q_m > FAILED
     partly   between: a solution to look at with care
 
+Of data it is the misfit beyond their noise that counts (`fit.py`).
+
 That a run has stopped (`StopReason`) says nothing about this. Nor is q an error: an equation that amplifies its residuals
 has a larger one.
 """
@@ -31,6 +33,7 @@ from dsgnar.calculus.jets import LAPLACIAN, MultiIndex, Truncation
 from dsgnar.optimise.residuals import PointSets, Residuals
 from dsgnar.problem.fields import Requests, evaluate
 from dsgnar.problem.scales import of_derivatives
+from dsgnar.solving.fit import excess
 
 SOLVED, FAILED = 1e-4, 1e-2
 SAMPLE = 256  # points of each condition
@@ -78,7 +81,7 @@ class Judge:
 
     def __init__(self, residuals: Residuals):
         self.residuals, problem = residuals, residuals.problem
-        asked: dict[str, set] = {name: {(0,) * problem.domain.dimension} for name in problem.unknowns}
+        asked: dict[str, set] = {name: {(0,) * problem.domain.dimension} for name in problem.outputs}
         for requests in problem.requests.values():
             for name, keys in requests.items():
                 asked[name] |= keys
@@ -95,7 +98,12 @@ class Judge:
         """Every condition at points as residuals want them; `inside` are points all over the domain."""
         typical, out = self.typical(theta, inside), []
         for name, x in points.items():
-            value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE])
+            measured = self.residuals.problem.conditions[name].measured
+            value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE] if measured is None else x)
+            if measured is not None:
+                misfit = excess(measured, float(_rms(measured.precision * value)))
+                out.append(Judged(misfit, measured.size + float(_rms(slopes) @ typical)))
+                continue
             out.append(Judged(float(_rms(value)), self.terms(name, nothing, slopes, typical)))
         return tuple(out)
 
@@ -146,7 +154,7 @@ class Judge:
         residuals, problem = self.residuals, self.residuals.problem
         ansatz = residuals.ansatz
         network, point = ansatz.network(theta, ansatz.place(x)), ansatz.coordinates(x)
-        fields = evaluate(network, point, problem.unknowns, self.requests, problem.domain, residuals.mode)
+        fields = evaluate(network, point, problem.outputs, self.requests, problem.domain, residuals.mode)
         return jnp.stack([jnp.asarray(fields[name]._lookup(key)) for name, key in self.keys])
 
     def _value(self, name: str, values: jax.Array, x: jax.Array) -> jax.Array:

@@ -13,6 +13,7 @@ from dsgnar.problem.scales import Scales
 from dsgnar.solving.method import METHODS, Method
 from dsgnar.solving.settings import LIMITS, Resolved
 from dsgnar.storing.environment import environment
+from dsgnar.storing.inferred import sought
 from dsgnar.suite.statement import Statement
 
 ARCHITECTURES = {c.__name__: c for c in (networks.MLP, networks.Siren, networks.GaborNet, networks.SPINN)}
@@ -58,13 +59,14 @@ def outline(statement: Statement) -> dict[str, Any]:
     known: dict[str, Any] = {"known": list(problem.known)} if problem.known else {}
     if isinstance(problem.domain, Region):
         known["shape"] = problem.domain.shape.describe()
-    return known | {
+    stated = {
         "domain": {axis: list(problem.domain.interval(axis)) for axis in problem.domain.axes},
         "time": problem.domain.time,
         "unknowns": list(problem.unknowns),
         "periodic": list(problem.periodic),
         "conditions": {name: c.part.describe() for name, c in problem.conditions.items()},
     }
+    return known | stated | sought(problem)
 
 
 def fingerprint(config: dict[str, Any]) -> str:

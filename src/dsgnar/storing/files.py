@@ -6,6 +6,7 @@
     solution.npz   the parameters, one row per time interval
     problem.py     a copy of your own file, where the run came from one
     helpers/       copies of the modules beside it that it imports
+    data.npz       measured values, where there are any
     checkpoint*    the state of the run (see `checkpoints`)
     figure.png     the solution and the course of the run
 
@@ -29,7 +30,7 @@ from dsgnar.suite.statement import StatementError
 
 # What belongs to a run, config.json last: without it the others are no run.
 FILES = (
-    "result.json", "history.csv", "solution.npz", "checkpoint*", "figure*", "report*", "problem.py", "helpers",
+    "result.json", "history.csv", "solution.npz", "checkpoint*", "figure*", "report*", "problem.py", "helpers", "data.npz",
     "config.json",
 )  # fmt: skip
 

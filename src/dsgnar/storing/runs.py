@@ -26,7 +26,7 @@ from dsgnar.solving.sizing import in_sizes
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict
-from dsgnar.storing import checkpoints
+from dsgnar.storing import checkpoints, inferred
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.storing.configuration import (
     architecture_of,
@@ -101,6 +101,7 @@ def begin(directory: Path, statement: Statement, network: Any, settings: Resolve
         path = directory / "helpers" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
+    inferred.keep_data(directory, statement.problem)
     write_atomically(directory / "config.json", _json(describe(statement, network, settings)))
 
 
@@ -117,7 +118,8 @@ def end(directory: Path, solution: Solution, statement: Statement) -> None:
     buffer = io.BytesIO()
     scales = _outcome(solution).settings.scales
     sizes = () if scales is None else scales.unknowns
-    np.savez(buffer, thetas=solution.thetas, times=np.asarray(solution.march.times), sizes=np.asarray(sizes))
+    arrays = dict(thetas=solution.thetas, times=np.asarray(solution.march.times), sizes=np.asarray(sizes))
+    np.savez(buffer, allow_pickle=False, **arrays, **inferred.arrays(_outcome(solution).inference))
     write_atomically(directory / "solution.npz", buffer.getvalue())
     write_atomically(directory / "result.json", _json(result(solution, statement)))
 
@@ -147,7 +149,7 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "sketch": outcome.settings.sketch,
         "points": outcome.points,
         "environment": environment(),
-    }
+    } | inferred.to_json(outcome.inference)
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
@@ -196,6 +198,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
     try:
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
             thetas, times, sizes = file["thetas"], file["times"], file.get("sizes", ())
+            bands = inferred.bands(file)
     except Exception as error:  # a damaged archive raises whatever its reader stumbles over
         raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
     settings = in_sizes(settings, statement.problem, tuple(map(float, sizes)) or None)
@@ -217,6 +220,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
             estimate=_estimate(reached.get("error_checks")),
+            inference=inferred.from_json(reached, bands),
         )
     return Solution(model, thetas, outcome)
 
@@ -237,6 +241,9 @@ def recall(directory: Path | str, problem: Problem | None = None, network: Any =
     described = read_config(directory)
     with understood(directory / "config.json"):
         statement = _stated(directory, described, problem)
+        if problem is None:
+            kept = inferred.with_kept_data(statement.problem, directory)
+            statement = dataclasses.replace(statement, problem=kept)
         chosen = network or architecture_of(described) or statement.network
         if chosen is None:
             kind = described["network"]["type"]

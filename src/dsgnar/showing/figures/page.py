@@ -8,11 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from dsgnar.problem.reference import Reference
-from dsgnar.showing.figures import course, panels
+from dsgnar.showing.figures import course, fits, panels
 from dsgnar.showing.figures.course import Panel
 from dsgnar.showing.figures.style import WIDTH, decades, styled
 from dsgnar.showing.quality import Quality
 from dsgnar.showing.words import ERROR, HELD_OUT, duration, mathtext, mathtext_power
+from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.solution import Solution
 
 # Inches: heights of a row, of the head and of the foot; margins of a panel, to the right also of one with a colour bar.
@@ -41,7 +42,7 @@ def page(
         followed = "Error" if any(r.error for r in history) else HELD_OUT.title
         timed = [(f"{followed} over wall time", lambda axis: course.errors(axis, history, "seconds"))]
         lower = course.panels(solution)
-    rows = [*panels.rows(solution, quality, vectors, timed), lower[:3], lower[3:]]
+    rows = [*panels.rows(solution, quality, vectors, timed), *fits.rows(solution), lower[:3], lower[3:]]
     return _compose(solution, [row for row in rows if row], title, figure)
 
 
@@ -90,7 +91,15 @@ def _head(figure: Figure, solution: Solution, title: str, height: float) -> None
     said += [f"{len(outcome.history):,} iterations", duration(outcome.seconds["solve"])]
     if outcome.relative_l2:
         said.append(f"{ERROR.symbol} {_errors(outcome.relative_l2)}")
+    said += [_found(name, estimated) for name, estimated in solution.coefficients.items()]
     figure.text(0.012, 1 - 0.32 / height, "   ".join(said), size=8.5, va="top", color="#444444")
+
+
+def _found(name: str, estimated: Estimated) -> str:
+    error = estimated.standard_error
+    if not estimated.determined:
+        return f"{mathtext(name)} not determined"
+    return f"{mathtext(name)} = {estimated.found:.4g}" + ("" if error is None else rf" $\pm$ {error:.2g}")
 
 
 def _errors(errors: Mapping[str, float]) -> str:

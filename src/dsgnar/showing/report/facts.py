@@ -6,6 +6,7 @@ from typing import Any
 from dsgnar.showing.report.recorded import Recorded
 from dsgnar.showing.words import NOTHING, duration, listed, number
 from dsgnar.solving.stop import StopReason
+from dsgnar.storing.inferred import from_json
 
 SENTENCES = {reason.code: reason.sentence for reason in StopReason}
 
@@ -44,6 +45,7 @@ def facts(run: Recorded) -> dict[str, str]:
     out = {
         "verdict": verdict(run),
         "stop reason": reason(run),
+        **inferred(run),
         "estimated error": errors(result.get("error_estimate")),
         "tolerance": number(result.get("tol")),
         "relative l2 error": errors(result.get("relative_l2")),
@@ -65,6 +67,18 @@ def facts(run: Recorded) -> dict[str, str]:
         "switches": switches(run),
     }
     return {label: value for label, value in out.items() if value != NOTHING}
+
+
+def inferred(run: Recorded) -> dict[str, str]:
+    """Coefficients with their error bars, and how data fit."""
+    try:
+        found = from_json(run.result, {})
+    except (KeyError, TypeError, ValueError):  # a changed file
+        return {}
+    if found is None:
+        return {}
+    fits = {f"fit of {name}": str(fit) for name, fit in found.fits.items()}
+    return {name: str(estimated) for name, estimated in found.coefficients.items()} | fits
 
 
 def errors(values: Any) -> str:

@@ -16,9 +16,10 @@ from dsgnar.calculus.version import VERSION
 from dsgnar.showing import colours
 from dsgnar.showing.planes import planes
 from dsgnar.showing.quality import Quality
-from dsgnar.showing.report import charts, maps, markup, result, sections
+from dsgnar.showing.report import charts, fits, maps, markup, result, sections
 from dsgnar.showing.report.charts import Chart
 from dsgnar.showing.report.recorded import Recorded, read
+from dsgnar.solving.coefficients import Inference
 from dsgnar.storing import runs
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.suite.statement import Statement
@@ -36,21 +37,36 @@ def one(run: Recorded) -> str:
     """The page about one run."""
     statement, quality, why = evaluated(run)
     course, shown = charts.course(run), [] if quality is None else maps.charts(quality)
+    found, data = (None, []) if quality is None else (_found(quality), fits.charts(quality.solution))
     drawn = (sections.tools({run.directory.name: run}), markup.figures(course)) if course else ()
     equations = statement.equations if statement else run.benchmark.equations if run.benchmark else ()
     title = run.title if run.benchmark or not statement else statement.title
-    links = {"result": "Result", "problem": "Problem", "solution": "Solution", "course": "Course of the run",
+    fitted = {} if found is None else {"fit": "Coefficients and data"}
+    links = {"result": "Result", "problem": "Problem", **fitted, "solution": "Solution", "course": "Course of the run",
              "configuration": "Configuration", "files": "Files"}  # fmt: skip
     body = [
         markup.section("result", "Result", result.tiles(run), result.certificate(run, quality)),
         markup.section("problem", "Problem", sections.problem(run, equations, quality and quality.solution.problem)),
+        _fitted(found, data),
         markup.section("solution", "Solution", _note(why), markup.figures(shown, "wide") if shown else ""),
         markup.section("course", "Course of the run", _note(run.missing), *drawn),
         markup.section("configuration", "Configuration", sections.configuration(run)),
         markup.section("files", "Files", sections.downloads({run.directory.name: run})),
     ]
     head = markup.header(f"dsgnar run {run.directory.name}", title, result.lead(run), links)
-    return _page(f"{title} – dsgnar", head, body, [*shown, *course])
+    return _page(f"{title} – dsgnar", head, body, [*data, *shown, *course])
+
+
+def _found(quality: Quality) -> Inference | None:
+    return None if quality.solution.outcome is None else quality.solution.outcome.inference
+
+
+def _fitted(found: Inference | None, data: Sequence[Chart]) -> str:
+    """Coefficients and data, where there are any."""
+    if found is None:
+        return ""
+    drawn = markup.figures(data, "wide") if data else ""
+    return markup.section("fit", "Coefficients and data", fits.tables(found), drawn)
 
 
 def several(recorded: Sequence[Recorded]) -> str:

@@ -46,7 +46,9 @@ def lead_of_several(runs: Mapping[str, Recorded]) -> str:
 def tiles(run: Recorded) -> str:
     """The most important numbers."""
     result, time = run.result, run.result.get("seconds") or {}
-    error, held = worst(result.get("relative_l2")), worst(result.get("held_out"))
+    misfits = result.get("data") or {}
+    held = worst({name: v for name, v in (result.get("held_out") or {}).items() if name not in misfits})
+    error = worst(result.get("relative_l2"))
     shown = [
         ("relative ℓ₂ error", number(error), "no reference" if error is None else ""),
         ("held-out residual", number(held), "root mean square, worst condition"),

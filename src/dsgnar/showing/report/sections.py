@@ -41,6 +41,7 @@ def problem(run: Recorded, equations: Sequence[str], stated: Problem | None) -> 
         "domain": ", ".join(box),
         "shape": escape(statement.get("shape") or ""),
         "unknowns": ", ".join(html_symbol(u) for u in statement.get("unknowns") or ()),
+        "coefficients": ", ".join(html_symbol(c) for c in statement.get("coefficients") or ()),
         "periodic": ", ".join(html_symbol(a) for a in periodic),
         "parameters": html_powers(_parameters(run)),
         "hard constraints": ", ".join(html_symbol(u) for u in stated.hard) if stated is not None else "",
