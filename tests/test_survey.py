@@ -9,6 +9,7 @@ import pytest
 
 import dsgnar as ds
 from dsgnar.networks import Inputs
+from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import least_squares
 from dsgnar.solving.model import default_network, slower
 from dsgnar.solving.survey import SLOWEST, Survey, survey
@@ -37,7 +38,7 @@ def travelling(speed: float) -> ds.Problem:
 
 
 def seen(problem: ds.Problem) -> Survey:
-    found = survey(problem)
+    found = survey(problem, estimate(problem))
     assert found is not None
     return found
 
@@ -80,21 +81,22 @@ def test_what_newtons_method_does_not_find_is_not_known():
     blows_up = ds.Problem(
         ds.Box(t=(0, 5)), ("u",), {"ode": ds.interior(lambda u: u.t - u**2), "start": ds.initial(lambda u: u - 1)}
     )
-    assert survey(blows_up) is None
+    assert survey(blows_up, estimate(blows_up)) is None
 
 
 def test_an_equation_that_zero_does_not_satisfy_in_any_sense_is_not_known():
     pole = ds.Problem(
         ds.Box(t=(0, 1)), ("u",), {"ode": ds.interior(lambda u: u.t + u / u**1.5), "start": ds.initial(lambda u: u - 1)}
     )
-    assert survey(pole) is None
+    assert survey(pole, estimate(pole)) is None
 
 
 def test_the_default_network_is_given_fast_sines_only_where_the_solution_is_fast():
-    fast = default_network(waves(60.0))
+    quick, slow = waves(60.0), waves(1.0)
+    fast = default_network(quick, estimate(quick))
     assert isinstance(fast, ds.Siren) and fast.frequencies == (16.0,)
-    assert isinstance(default_network(waves(1.0)), ds.MLP)
-    assert isinstance(default_network(waves(60.0), scaled=False), ds.MLP)
+    assert isinstance(default_network(slow, estimate(slow)), ds.MLP)
+    assert isinstance(default_network(quick, None), ds.MLP)  # the paper's method has no scales
 
 
 def test_a_network_for_a_share_of_the_time_begins_more_slowly_along_time_alone():
@@ -126,6 +128,7 @@ def test_a_wrong_number_of_frequencies_is_refused():
         ds.Siren(frequencies=(1.0, 2.0)).build(Inputs(((-1.0, 1.0),)), 1, key=jax.random.key(0), dtype=np.float64)
 
 
+@pytest.mark.slow
 def test_a_wave_of_ten_periods_is_solved_without_a_setting():
     k = 20 * np.pi + 1
     solution = ds.solve(waves(k), max_seconds=60)

@@ -41,7 +41,7 @@ class Model:
         scales: Scales | None = None,
     ) -> tuple["Model", np.ndarray]:
         """The model, and the parameters with which its network starts."""
-        network = default_network(problem, scaled=scales is not None) if network is None else network
+        network = default_network(problem, scales) if network is None else network
         march = March.of(problem, intervals)
         built = build(network, problem, precision, seed, scales=scales)
         cut = problem.domain.time is not None and intervals != 1
@@ -62,7 +62,7 @@ class Model:
         return np.asarray(Parameters.of(build(network, self.problem, precision, seed, interval, scales))[1])
 
 
-def default_network(problem: Problem, scaled: bool = True) -> Architecture:
+def default_network(problem: Problem, scales: Scales | None) -> Architecture:
     """Small for functions of one variable, and large enough for the problems of the development set in several.
 
     With four layers of 30 all but the hardest of them reached 1e-6 in single precision; three of 12 hold a solution of
@@ -72,7 +72,7 @@ def default_network(problem: Problem, scaled: bool = True) -> Architecture:
     `suite/pinnacle/`, seed 0) four layers of 30 ended at 1.8e-2, and of 40, spread out, at 8e-4. With time as a third axis
     iterations of the larger one took too long.
     """
-    alone, seen = problem.domain.dimension == 1, survey(problem) if scaled else None
+    alone, seen = problem.domain.dimension == 1, None if scales is None else survey(problem, scales)
     if seen is not None and seen.fast:
         return Siren(widths=(20,) * 3 if alone else (30,) * 3, frequencies=seen.begin_with())
     if problem.domain.shaped and problem.domain.dimension == 2:

@@ -29,8 +29,9 @@ from dsgnar.calculus.spaces import Polynomials
 from dsgnar.calculus.streams import stream
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
+from dsgnar.problem.inverse import plain
 from dsgnar.problem.sampling import sample
-from dsgnar.problem.scales import estimate, of_derivatives
+from dsgnar.problem.scales import Scales, of_derivatives
 from dsgnar.solving.correction import derivative
 
 COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where that does not hold the solution
@@ -44,7 +45,7 @@ SMOOTH = 1e-3  # by which the first fit prefers low degrees
 STRETCH = 6  # of a space along one axis, where the even one does not hold the solution
 ENERGY = 1e-4  # share of the energy beyond the degree at which a solution is said to end
 LOST = 0.5  # a share that more functions do not help: Newton's method does not find the solution
-NEARLY = 0.1  # a share with which a space of another shape may do
+NEARLY = 0.1  # a share with which a space that is stretched along one axis may do
 HELD = 0.02  # share of the residual that may be left; more, and nothing is known
 FAST, FAST_PERIODIC = 10.0, 25.0  # frequencies from which on a network needs to be told
 SLOWEST = 2.0  # with which a network begins along an axis
@@ -71,25 +72,24 @@ class Survey:
 
 
 @x64
-def survey(problem: Problem) -> Survey | None:
+def survey(problem: Problem, scales: Scales) -> Survey | None:
     """How fast the solution varies; None where it could not be seen."""
-    if problem.hard or problem.known:
-        return None  # what is built into the network is not part of the space
+    inverse = not plain(problem) or any(c.measured is not None for c in problem.conditions.values())
+    if problem.hard or problem.known or inverse:
+        return None  # what is built into the network, and what only data determine, is not part of the space
     dimension = problem.domain.dimension
     even = (1,) * dimension
     along = (
         [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []
     )
     few, many = COLUMNS_1D if dimension == 1 else (count // len(problem.unknowns) for count in COLUMNS)
-    rough, left = _Rough(problem, few), math.inf
+    rough = _Rough(problem, scales, few)
     for size, stretch in ((few, even), (many, even), *((many, stretch) for stretch in along)):
-        if stretch != even and left > NEARLY:
-            return None
-        rough = rough if size == rough.size else _Rough(problem, size)
+        rough = rough if size == rough.size else _Rough(problem, scales, size)
         space = _space(size, rough.periodic, stretch)
         coefficients, left = rough.solve(space)
         found = _seen(space, coefficients, left)
-        if found is not None or not left < LOST:
+        if found is not None or not left < (LOST if size == few else NEARLY if stretch == even else math.inf):
             return found
     return None
 
@@ -122,7 +122,7 @@ def _space(size: int, periodic: tuple[bool, ...], stretch: tuple[int, ...]) -> P
 class _Rough:
     """A problem at points, for functions of a linear space."""
 
-    def __init__(self, problem: Problem, size: int):
+    def __init__(self, problem: Problem, scales: Scales, size: int):
         self.problem, self.size, domain = problem, size, problem.domain
         zero, unknowns = (0,) * domain.dimension, problem.unknowns
         asked: dict[str, set] = {name: {zero} for name in unknowns}
@@ -135,11 +135,10 @@ class _Rough:
         self._values = {name: jax.jit(jax.vmap(value(name))) for name in problem.conditions}
         self._slopes = {name: jax.jit(jax.vmap(jax.grad(value(name)))) for name in problem.conditions}
         self.points, self.weights, self.plain = {}, {}, set()
-        sizes = estimate(problem).conditions
         inside = sum(isinstance(condition.part, Interior) for condition in problem.conditions.values())
         many = ROWS * size * len(unknowns) // max(1, inside)
         few = ROWS * size * len(unknowns) // (2 * max(1, len(problem.conditions) - inside))
-        for (name, condition), terms in zip(problem.conditions.items(), sizes, strict=True):
+        for (name, condition), terms in zip(problem.conditions.items(), scales.conditions, strict=True):
             count = many if isinstance(condition.part, Interior) else few
             rng = stream(0, "survey", name)
             self.points[name] = sample(condition.part, domain, count, rng, "clustered", periodic=problem.periodic)

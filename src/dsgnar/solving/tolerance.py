@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
+from dsgnar.problem.scales import estimate
 from dsgnar.solving.error import NO_ESTIMATE
 from dsgnar.solving.model import Network, default_network
 from dsgnar.solving.settings import Settings
@@ -34,7 +35,8 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
             f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
         )
     base = _strict(settings, settings.tol, problem)
-    first = default_network(problem, base.chosen_method().scaled) if network is None else network
+    scales = estimate(problem, settings.scales) if base.chosen_method().scaled else None
+    first = default_network(problem, scales) if network is None else network
     for width, points in LEVELS:
         wider = _wider(first, width)
         if width > 1 and wider is None:
