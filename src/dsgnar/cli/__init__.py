@@ -4,6 +4,7 @@
 import sys
 
 from dsgnar.cli import solving
+from dsgnar.cli import sweeping
 from dsgnar.cli import reporting
 from dsgnar.cli import looking
 from dsgnar.cli import measuring
@@ -12,7 +13,18 @@ from dsgnar.cli import ablating
 from dsgnar.cli import yardstick
 from dsgnar.cli.common import app
 
-__all__ = ["ablating", "app", "drawing", "looking", "main", "measuring", "reporting", "solving", "yardstick"]
+__all__ = [
+    "ablating",
+    "app",
+    "drawing",
+    "looking",
+    "main",
+    "measuring",
+    "reporting",
+    "solving",
+    "sweeping",
+    "yardstick",
+]
 
 
 def main() -> None:

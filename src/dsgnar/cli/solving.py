@@ -120,7 +120,7 @@ def solve(
     )  # fmt: skip
     options: Any = {name: value for name, value in given.items() if value is not None}
     with explained():
-        options |= _values(assigned or (), options)
+        options |= assignments(assigned or (), options)
         statement = find(problem, preset, warn=say)
     with wrong_values():
         if measured:
@@ -160,7 +160,7 @@ def _run(context: Context, state: RunState, observers: Sequence[Observer]) -> So
         return ended.solution
 
 
-def _values(assigned: Sequence[str], given: Collection[str]) -> dict[str, Any]:
+def assignments(assigned: Sequence[str], given: Collection[str]) -> dict[str, Any]:
     """What `--set` gives: Python's numbers and tuples by name; anything else is text. Nothing may be `given` twice."""
     values: dict[str, Any] = {}
     for assignment in assigned:
