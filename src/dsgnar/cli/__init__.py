@@ -2,8 +2,12 @@
 
 # ruff: noqa: I001 - the order of the imports is the order in which `--help` lists the commands
 import sys
+import traceback
+
+import jax
 
 from dsgnar.cli import solving
+from dsgnar.cli import placing
 from dsgnar.cli import sweeping
 from dsgnar.cli import reporting
 from dsgnar.cli import looking
@@ -20,6 +24,7 @@ __all__ = [
     "looking",
     "main",
     "measuring",
+    "placing",
     "reporting",
     "solving",
     "sweeping",
@@ -29,4 +34,13 @@ __all__ = [
 
 def main() -> None:
     """Entry point of the `dsgnar` command."""
-    sys.exit(app())
+    try:
+        sys.exit(app())
+    except SystemExit as exit:
+        placing.ended(exit.code)
+        raise
+    except BaseException:
+        if not jax.distributed.is_initialized():
+            raise
+        traceback.print_exc()
+        placing.ended(1)

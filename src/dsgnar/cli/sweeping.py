@@ -9,8 +9,9 @@ import jax
 import typer
 from rich.live import Live
 
+from dsgnar.cli.assigning import assignments
 from dsgnar.cli.common import FAILED, GOOD, NOT_SOLVED, app, err, explained, failed, out, say, usage, wrong_values
-from dsgnar.cli.solving import Preset, assignments
+from dsgnar.cli.solving import Preset
 from dsgnar.showing import report as reports
 from dsgnar.storing.files import read_config
 from dsgnar.suite.own_file import find
