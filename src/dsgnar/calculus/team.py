@@ -168,7 +168,7 @@ class Team(Alone):
             whole = jax.make_array_from_single_device_arrays(shape, sharding, [here])
             try:
                 return jax.block_until_ready(operation(whole).addressable_data(0))
-            except jax.errors.JaxRuntimeError as error:
+            except (RuntimeError, ValueError) as error:  # JAX raises either, depending on when it notices
                 if "RESOURCE_EXHAUSTED" in str(error):
                     raise
                 raise TeamError(

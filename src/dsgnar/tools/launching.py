@@ -28,7 +28,6 @@ class Launched:
     def __init__(self, arguments: Sequence[str], count: int, patience: float):
         self.folder = tempfile.TemporaryDirectory(prefix="dsgnar-")
         self.said = [Path(self.folder.name, f"{k}.txt") for k in range(count)]
-        self.found: list[str] = []  # what went wrong
         self.processes: list[subprocess.Popen] = []
         self._asked = False
         coordinator, cores = f"127.0.0.1:{free_port()}", processes.shared_out(count)
@@ -64,15 +63,14 @@ class Launched:
         since = 0.0
         while any(process.poll() is None for process in self.processes):
             codes = [process.poll() for process in self.processes]
-            bad = [(k, code) for k, code in enumerate(codes) if code is not None and code not in GOOD]
-            if bad and first_bad is None:
-                first_bad, since = bad[0], time.monotonic()
+            if first_bad is None:
+                first_bad, since = _worst(codes), time.monotonic()
             if first_bad is not None and time.monotonic() - since > GRACE:
                 tell(f"ending the other processes, which have not noticed within {GRACE:g} s")
-                self.end()
+                self._kill()
             time.sleep(POLL)
         codes = [process.wait() for process in self.processes]
-        worst = first_bad or next(((k, code) for k, code in enumerate(codes) if code not in GOOD), None)
+        worst = first_bad or _worst(codes)
         if worst is None:
             return codes[0]
         self._explain(*worst, tell)
@@ -80,23 +78,37 @@ class Launched:
 
     def _explain(self, k: int, code: int, tell: Callable[[str], None]) -> None:
         said = "" if k == 0 else _tail(self.said[k])
-        tell(f"process {k} of {len(self.processes)} {processes.ended_by(code)}{f': {said}' if said else ''}")
+        how = processes.ended_by(code) + (f": {said}" if said else "")
+        tell(f"process {k} of {len(self.processes)} {how}; `dsgnar resume` continues from the last checkpoint")
 
     def _interrupt(self) -> None:
         """The first Ctrl-C asks the run to end after its iteration, a second one ends all."""
         if self._asked:
-            self.end()
+            self._kill()
+            return
         self._asked = True
-        self.processes[0].send_signal(signal.SIGINT)
+        self.processes[0].send_signal(signal.SIGTERM)  # SIGINT is ignored in the background of a shell
 
     def end(self) -> None:
-        """End whatever is still there."""
+        """End whatever is still there, and leave nothing behind."""
+        self._kill()
+        self.folder.cleanup()
+
+    def _kill(self) -> None:
         for process in self.processes:
             with suppress(ProcessLookupError):
                 process.kill()
         for process in self.processes:
             process.wait()
-        self.folder.cleanup() if not any(p.poll() is None for p in self.processes) else None
+
+
+def _worst(codes: Sequence[int | None]) -> tuple[int, int] | None:
+    """Which process failed, and its exit code: one that was killed, rather than those that ended because of it.
+
+    JAX aborts processes that it finds without a coordinator; that is never the cause.
+    """
+    bad = [(k, code) for k, code in enumerate(codes) if code is not None and code not in GOOD]
+    return min(bad, key=lambda pair: 2 if pair[1] == -signal.SIGABRT else int(pair[1] > 0), default=None)
 
 
 def _visible(k: int, count: int) -> dict[str, str]:
