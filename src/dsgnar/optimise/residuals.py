@@ -18,7 +18,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from dsgnar.calculus import devices, threads
+from dsgnar.calculus import choices, devices, threads
 from dsgnar.calculus.devices import Devices, Home, Numbers
 from dsgnar.calculus.precision import x64
 from dsgnar.networks import check_network
@@ -27,10 +27,6 @@ from dsgnar.optimise.ansatz import Ansatz
 from dsgnar.problem import Problem
 from dsgnar.problem.fields import Mode, supports_taylor
 from dsgnar.problem.scales import Scales
-
-# Points per batch: bounds memory. On a CPU 1,024 made a search slower by a third, 2,048 by a tenth, since each is a call;
-# other devices need more to be busy (not measured).
-BATCH, DEVICE_BATCH = 2**12, 2**15
 
 # A further column holds the value that the residual is to take at a point (time marching, data), and one more the weight of
 # its difference (data of different noise).
@@ -64,7 +60,7 @@ class Residuals:
     parameters: Parameters
     mode: Mode
     ansatz: Ansatz
-    batch: int = BATCH
+    batch: int = field(default_factory=lambda: choices.here().batch)
     devices: Devices = field(default_factory=devices.current)
 
     @classmethod
@@ -84,8 +80,7 @@ class Residuals:
         if mode is None:
             whole = problem.constrained(network)
             mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
-        batch = BATCH if jax.default_backend() == "cpu" else DEVICE_BATCH
-        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local), batch), theta
+        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local)), theta
 
     def network(self, theta: Theta, place: Float[Array, " 2"] | None = None) -> Callable:
         """The solution `x -> u` that `theta` stands for, hard constraints included; `place` is its time interval."""
