@@ -11,11 +11,13 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dsgnar.storing import checkpoints
+from dsgnar.tools.bench.exchange import Sizes
 from dsgnar.tools.joining import free_port
 
 LIMIT = 240  # seconds for any of them
@@ -183,6 +185,14 @@ def _run(directory) -> str:
     return runs.identity(directory)
 
 
+def test_the_model_of_what_is_sent():
+    """By hand: 3 processes, 10 rows of 7 + 1 numbers in blocks of 4, passed on twice; 2 x 6 + 5 x 4 + 5 numbers summed."""
+    sizes = Sizes(processes=3, rows=10, columns=7, parameters=1, itemsize=4, batches=6, evaluations=2, tried=4)
+    assert sizes.gathered == 2 * 4 * 8 * 4 and sizes.reduced == pytest.approx(2 * 8 * (12 + 20 + 5) * 2 / 3)
+    assert sizes.exchanges == 2 + 2 + 4 + 2
+    assert Sizes(1, 10, 7, 1, 4, 6, 2, 4).sent() == 0
+
+
 # --- slow -------------------------------------------------------------------------------------------------------------
 
 
@@ -254,3 +264,14 @@ def test_burgers_in_several_processes(home, count):
         json.loads((home / name / "result.json").read_text())["relative_l2"]["u"] for name in ("burgers", several)
     ]
     assert errors[1] == pytest.approx(errors[0], rel=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_what_is_sent_is_what_the_model_says(count):
+    """Beside the model there is framing, some hundred bytes an exchange."""
+    script = Path(__file__).parent.parent / "benchmarks" / "processes.py"
+    command = [sys.executable, script, "burgers-single", "--processes", str(count), "--iterations", "3"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, check=True).stdout
+    assert 1.0 <= float(said.splitlines()[-1].split("|")[-2]) < 1.01
