@@ -45,7 +45,7 @@ def test_faulty_jax_is_excluded_wherever_jax_is_required(faulty):
 
 
 def test_extras():
-    assert set(EXTRAS) == {"cuda", "shapes", "export", "baselines", "docs", "dev"}
+    assert set(EXTRAS) == {"cuda", "shapes", "export", "slurm", "baselines", "docs", "dev"}
 
 
 def test_installed_version_is_the_projects():

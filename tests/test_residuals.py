@@ -123,7 +123,8 @@ def test_padding_that_is_not_a_number_does_not_count():
     batched = residuals.device_points({"hole": points}, np.float64)
     *others, (number, last, real) = [entry for share in batched.shares for entry in share]
     assert last.shape == (2, 2) and real == 1  # one point, and one slot of padding
-    holed = replace(batched, shares=([*others, (number, last.at[1, 0].set(0.0), real)],))
+    one = dict(shares=([*others, (number, last.at[1, 0].set(0.0), real)],), homes=(None,), places=([0, 1],))
+    holed = replace(batched, **one)
     expected = np.mean(residuals.vector("hole", theta, points) ** 2)
     for points_on_device in (batched, holed):
         assert residuals.kernel(theta, points_on_device)[0] == pytest.approx(expected, rel=1e-13)

@@ -14,13 +14,16 @@ from typing import Any
 
 import jax
 
+from dsgnar.calculus import choices
+
 MOST = 8  # threads; not measured beyond two cores
+DEVICES = 64  # that one process drives, a thread each at most; threads begin when they are needed
 
 
 @cache
 def count() -> int:
     """How many shares keep the device busy."""
-    if jax.default_backend() != "cpu":
+    if not choices.here().threads:
         return 1
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(usable, MOST)
@@ -28,7 +31,7 @@ def count() -> int:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(MOST, thread_name_prefix="dsgnar")
+    return ThreadPoolExecutor(DEVICES, thread_name_prefix="dsgnar")
 
 
 _alone = ContextVar("alone", default=False)

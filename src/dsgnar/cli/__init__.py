@@ -2,8 +2,13 @@
 
 # ruff: noqa: I001 - the order of the imports is the order in which `--help` lists the commands
 import sys
+import traceback
+
+import jax
 
 from dsgnar.cli import solving
+from dsgnar.cli import placing
+from dsgnar.cli import sweeping
 from dsgnar.cli import reporting
 from dsgnar.cli import looking
 from dsgnar.cli import measuring
@@ -12,9 +17,30 @@ from dsgnar.cli import ablating
 from dsgnar.cli import yardstick
 from dsgnar.cli.common import app
 
-__all__ = ["ablating", "app", "drawing", "looking", "main", "measuring", "reporting", "solving", "yardstick"]
+__all__ = [
+    "ablating",
+    "app",
+    "drawing",
+    "looking",
+    "main",
+    "measuring",
+    "placing",
+    "reporting",
+    "solving",
+    "sweeping",
+    "yardstick",
+]
 
 
 def main() -> None:
     """Entry point of the `dsgnar` command."""
-    sys.exit(app())
+    try:
+        sys.exit(app())
+    except SystemExit as exit:
+        placing.ended(exit.code)
+        raise
+    except BaseException:
+        if not jax.distributed.is_initialized():
+            raise
+        traceback.print_exc()
+        placing.ended(1)

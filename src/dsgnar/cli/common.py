@@ -9,6 +9,7 @@ import jax
 import typer
 from rich.console import Console
 
+from dsgnar.calculus.team import TeamError
 from dsgnar.calculus.version import VERSION
 from dsgnar.storing.runs import RunError, WrongDirectory
 from dsgnar.suite.statement import StatementError
@@ -80,6 +81,8 @@ def explained(directory: object = None, hint: str = "") -> Iterator[None]:
         usage(error)
     except (RunError, FloatingPointError) as error:
         failed(error)
+    except TeamError as error:
+        failed(f"{error}{kept}")
     except OSError as error:
         where = f" {error.filename}" if error.filename else ""
         failed(f"cannot read or write{where}: {error.strerror or error}{hint}")

@@ -7,7 +7,7 @@ import typer
 
 from dsgnar.cli.common import FAILED, GOOD, app, err, out, usage
 from dsgnar.suite import SUITE, Benchmark, truth
-from dsgnar.tools.doctor import check_numerics, check_versions, facts
+from dsgnar.tools.doctor import check_numerics, check_versions, facts, untested
 
 # Of the table: what each column is called, its width, and which side its text is on. All of it fits into 80 columns.
 _COLUMNS = (
@@ -119,6 +119,8 @@ def doctor() -> None:
     checks = [*check_versions(), *check_numerics()]
     for check in checks:
         out.print(f"{'ok ' if check.ok else 'BAD'} {check.name}: {check.detail}")
+    for what in untested():
+        out.print(f"not tested: {what}")
     bad = [check.name for check in checks if not check.ok]
     verdict = f"NOT sound: {', '.join(bad)} failed." if bad else "sound: all checks passed."
     out.print(f"This installation is {verdict}", style="bold")

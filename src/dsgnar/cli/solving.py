@@ -1,8 +1,6 @@
 """Commands that solve: `solve`, `resume`, `init`."""
 
-import ast
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -10,6 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from dsgnar.calculus.devices import current
+from dsgnar.calculus.team import PATIENCE
+from dsgnar.cli import placing
+from dsgnar.cli.assigning import assignments, data_files
 from dsgnar.cli.common import (
     FAILED,
     GOOD,
@@ -23,6 +25,7 @@ from dsgnar.cli.common import (
     usage,
     wrong_values,
 )
+from dsgnar.cli.placing import Coordinator, Devices, Distributed, PatienceOption, Processes, ProcessId
 from dsgnar.problem.data import with_files
 from dsgnar.problem.doubts import doubts
 from dsgnar.problem.reference import Reference
@@ -32,6 +35,7 @@ from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.solving.loop import run
 from dsgnar.solving.observers import Observer
+from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
@@ -41,8 +45,7 @@ from dsgnar.solving.verdict import Verdict
 from dsgnar.storing import runs
 from dsgnar.storing.directory import EVERY, RunDirectory, restored
 from dsgnar.suite import SUITE
-from dsgnar.suite.own_file import check_settings, find
-from dsgnar.suite.statement import StatementError
+from dsgnar.suite.own_file import find
 
 
 def _problems(incomplete: str) -> list[str]:
@@ -70,6 +73,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no s
 
 @app.command()
 def solve(
+    ctx: typer.Context,
     problem: Problem,
     preset: Preset = "default",
     precision: Annotated[
@@ -108,6 +112,12 @@ def solve(
     checkpoint_every: Every = EVERY,
     force: Annotated[bool, typer.Option("--force", help="Move an unfinished run aside and start a new one.")] = False,
     quiet: Quiet = False,
+    devices: Devices = None,
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process_id: ProcessId = None,
+    patience: PatienceOption = PATIENCE,
 ) -> None:
     """Solve a problem of the suite, or one that your own Python file states.
 
@@ -119,21 +129,24 @@ def solve(
         max_iterations=max_iterations, max_seconds=max_seconds,
     )  # fmt: skip
     options: Any = {name: value for name, value in given.items() if value is not None}
-    with explained():
-        options |= _values(assigned or (), options)
-        statement = find(problem, preset, warn=say)
-    with wrong_values():
-        if measured:
-            statement = replace(statement, problem=with_files(statement.problem, _files(measured)))
-        settings = statement.changed(options)
+    placing.place(ctx, devices, distributed, coordinator, processes, process_id, patience)
+    team = current().team
+    with explained(), team.agreeing("reading the problem"):
+        options |= assignments(assigned or (), options)
+        statement = find(problem, preset, warn=say if team.leads else _unsaid)
+        with wrong_values():
+            if measured:
+                statement = replace(statement, problem=with_files(statement.problem, data_files(measured)))
+            settings = statement.changed(options)
+    placing.compare(statement, settings)
     kept = RunDirectory(
         directory or runs.default_directory(statement, settings), statement,
         every=checkpoint_every, force=force, warn=say,
     )  # fmt: skip
     observers = (kept,) if quiet else (kept, Progress(err, statement.title))
-    for doubt in doubts(statement.problem):
+    for doubt in doubts(statement.problem) if team.leads else ():
         say(doubt)
-    with explained():
+    with explained(), team.agreeing("reading the reference"):
         reference = statement.reference()
     last = None
 
@@ -147,7 +160,8 @@ def solve(
 
     with wrong_values():
         solution = reach(statement.problem, statement.network, settings, attempt)
-    if solution is not last and kept.failure is None:
+    placing.leave()
+    if team.leads and solution is not last and kept.failure is None:
         runs.write(kept.path, solution, statement)  # an earlier attempt was the best
     _end(solution, reference, kept, quiet)
 
@@ -160,44 +174,9 @@ def _run(context: Context, state: RunState, observers: Sequence[Observer]) -> So
         return ended.solution
 
 
-def _values(assigned: Sequence[str], given: Collection[str]) -> dict[str, Any]:
-    """What `--set` gives: Python's numbers and tuples by name; anything else is text. Nothing may be `given` twice."""
-    values: dict[str, Any] = {}
-    for assignment in assigned:
-        name, equals, text = assignment.partition("=")
-        if not equals:
-            raise StatementError(f"--set {assignment}: write NAME=VALUE, such as --set wait=100")
-        check_settings((name,), f"--set {assignment}")
-        if name in values or name in given:
-            raise StatementError(f"--set {assignment}: {name} is given twice; leave one out")
-        values[name] = _value(text)
-    return values
-
-
-def _files(assigned: Sequence[str]) -> dict[str, Path]:
-    """What `--data` gives: files by the names of conditions."""
-    files: dict[str, Path] = {}
-    for assignment in assigned:
-        name, equals, path = assignment.partition("=")
-        if not equals or not name or not path:
-            raise ValueError(f"--data {assignment}: write NAME=FILE, such as --data data=measured.csv")
-        if name in files:
-            raise ValueError(f"--data {assignment}: {name} is given twice; leave one out")
-        files[name] = Path(path)
-    return files
-
-
-def _value(text: str) -> Any:
-    if text in ("inf", "infinity"):
-        return math.inf
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
-
-
 @app.command()
 def resume(
+    ctx: typer.Context,
     directory: Annotated[
         Path,
         typer.Argument(metavar="DIR", help="Directory of a run that was interrupted or hit a limit.", file_okay=False),
@@ -206,23 +185,32 @@ def resume(
     max_seconds: Seconds = None,
     checkpoint_every: Every = EVERY,
     quiet: Quiet = False,
+    devices: Devices = None,
+    distributed: Distributed = False,
+    coordinator: Coordinator = None,
+    processes: Processes = None,
+    process_id: ProcessId = None,
+    patience: PatienceOption = PATIENCE,
 ) -> None:
     """Continue a run from its last checkpoint, to the same result as if it had never been interrupted.
 
     A run of your own file uses the copy of that file in the run directory. A run that hit a limit continues if
-    --max-iterations or --max-seconds is larger.
+    --max-iterations or --max-seconds is larger. With another number of devices or processes the result is equal to rounding.
     """
+    placing.place(ctx, devices, distributed, coordinator, processes, process_id, patience)
     given = dict(max_iterations=max_iterations, max_seconds=max_seconds)
     limits: Any = {name: value for name, value in given.items() if value is not None}
     kept, progress = RunDirectory(directory, every=checkpoint_every, warn=say), Progress(err)
     with explained(), wrong_values():
         context, state = restored(kept, **limits)
     assert kept.statement is not None
+    placing.compare(kept.statement, context.settings)
     progress.title = kept.statement.title
-    if state.stop is not None:
+    if state.stop is not None and current().team.leads:
         say(f"the run in {directory} has ended: {state.stop.sentence}{_more(state.stop, directory)}")
     with explained(directory):
         solution = _run(context, state, (kept,) if quiet else (kept, progress))
+    placing.leave()
     _end(solution, context.reference, kept, quiet)
 
 
@@ -236,6 +224,8 @@ def _end(solution: Solution, reference: Reference | None, kept: RunDirectory, qu
     """Figure, summary and exit code."""
     outcome = solution.outcome
     assert outcome is not None
+    if not current().team.leads:
+        raise typer.Exit(_code(outcome))
     files = ["result.json", "history.csv"]
     if kept.failure is None and _draw(solution, reference, kept):
         files.append("figure.png")
@@ -247,9 +237,16 @@ def _end(solution: Solution, reference: Reference | None, kept: RunDirectory, qu
     if kept.failure is not None:
         say(f"free some space, then run: dsgnar resume {kept.path}")
         raise typer.Exit(FAILED)
+    raise typer.Exit(_code(outcome))
+
+
+def _code(outcome: Outcome) -> int:
     whole = outcome.verdict is Verdict.SOLVED and outcome.stop is not StopReason.INTERRUPTED
-    whole = whole and outcome.tolerance_met is not False
-    raise typer.Exit(GOOD if whole else NOT_SOLVED)
+    return GOOD if whole and outcome.tolerance_met is not False else NOT_SOLVED
+
+
+def _unsaid(message: str) -> None:
+    """What the first process says is not said again by the others."""
 
 
 def _draw(solution: Solution, reference: Reference | None, kept: RunDirectory) -> bool:

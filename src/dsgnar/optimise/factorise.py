@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float
 
+from dsgnar.calculus import choices
 from dsgnar.optimise.band import Band
 from dsgnar.optimise.subproblem import (
     AnyArray,
@@ -53,7 +54,7 @@ class SVD:
 
     def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None) -> Subproblem:
         checked(A, r, g)
-        lapack = self.backend == "lapack" or (self.backend == "auto" and platform_of(A) == "cpu")
+        lapack = self.backend == "lapack" or (self.backend == "auto" and choices.of(platform_of(A)).host_factorisation)
         if lapack:
             return _lapack_svd(np.asarray(A), np.asarray(r), None if g is None else np.asarray(g))
         return _jax_svd(A, r, g)
@@ -115,6 +116,6 @@ def best(m: int, n: int, dtype, platform: str) -> "Factorisation":
     With two threads on two idle cores 2000x2000 took 2,059 (gesdd) and 562 (Band; width 24 627, 48 582, 64 500, but
     8 and 17 per lambda for the last two). An iteration tries 10 to 30 lambdas, hence width 32.
     """
-    if platform != "cpu":
+    if not choices.of(platform).host_factorisation:
         return SVD("jax")
     return Band() if min(m, n) >= _SMALL else SVD("lapack")

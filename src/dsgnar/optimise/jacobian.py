@@ -24,7 +24,7 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from dsgnar.calculus import threads
+from dsgnar.calculus import devices, threads
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.optimise.sketch import ColumnSketch, Hashes, RowSketch, Table
 
@@ -93,20 +93,24 @@ class Jacobian:
         alpha: tuple,
         column: tuple,
     ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
-        """Buckets in equal shares, side by side.
+        """Buckets in equal shares, side by side, on all devices.
 
         Points are looked up on the host, so that what is compiled does not depend on how many there are.
         """
         size = drawn[0].index.shape[0]
-        cuts = np.array_split(np.arange(size), min(threads.count(), size))
-        shares = [tuple((x[t.index[cut]], t.sign[cut]) for x, t in zip(points, drawn, strict=True)) for cut in cuts]
+        blocks = self.residuals.devices.blocks(size)
+        tables = [tuple((x[t.index[cut]], t.sign[cut]) for x, t in zip(points, drawn, strict=True)) for _, cut in blocks]
 
-        def work(tables):
-            rows, residual = self._buckets(theta, tables, alpha)
+        def work(share):
+            (home, _), table = share
+            rows, residual = self._buckets(devices.at(home, theta), table, alpha)
             return self._compress(column, rows), residual
 
-        jacobian, residual = zip(*threads.each(work, shares), strict=True)
-        return jnp.concatenate(jacobian), jnp.concatenate(residual)
+        shares = list(zip(blocks, tables, strict=True))
+        jacobian, residual = zip(*threads.each(work, shares), strict=True) if shares else ((), ())
+        join = self.residuals.devices.joined
+        columns = jax.eval_shape(self.columns.apply, column, theta).shape
+        return join(jacobian, size, (columns, theta.dtype)), join(residual, size, ((), theta.dtype))
 
     @cached_property
     def _lift(self) -> Callable:

@@ -22,6 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dsgnar.calculus.streams import stream
+from dsgnar.optimise.agreement import agreed
 from dsgnar.optimise.annealing import Annealing
 from dsgnar.optimise.factorise import Factorisation
 from dsgnar.optimise.jacobian import Jacobian
@@ -119,6 +120,7 @@ class Optimiser:
             """The step of a given length, and the ratio of what it gains to what the model predicts."""
             trial = model.solve_radius(radius, state.lam, self.slack)
             p = sketched.lift(jnp.asarray(model.step(trial.lam)))
+            trial, p = agreed(self.residuals.devices.team, trial, p)
             s_new = self.residuals.kernel(theta + p, points.batched)
             L_new = weighted_loss(s_new, w)
             rho = (L - L_new) / trial.decrease if trial.decrease > 0 else math.nan

@@ -9,7 +9,7 @@ of `theta`; their squares are summed in float64, so that the loss itself carries
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import jax
@@ -18,7 +18,8 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from dsgnar.calculus import threads
+from dsgnar.calculus import choices, devices, threads
+from dsgnar.calculus.devices import Devices, Home, Numbers
 from dsgnar.calculus.precision import x64
 from dsgnar.networks import check_network
 from dsgnar.networks.parameters import Parameters
@@ -26,10 +27,6 @@ from dsgnar.optimise.ansatz import Ansatz
 from dsgnar.problem import Problem
 from dsgnar.problem.fields import Mode, supports_taylor
 from dsgnar.problem.scales import Scales
-
-# Points per batch: bounds memory. On a CPU 1,024 made a search slower by a third, 2,048 by a tenth, since each is a call;
-# other devices need more to be busy (not measured).
-BATCH, DEVICE_BATCH = 2**12, 2**15
 
 # A further column holds the value that the residual is to take at a point (time marching, data), and one more the weight of
 # its difference (data of different noise).
@@ -42,12 +39,16 @@ Batch = tuple[Float[Array, "b dimension"], Int[Array, ""]]  # points, and how ma
 
 @dataclass(frozen=True, eq=False)
 class Batched:
-    """Points on the device, in batches of one size, so that nothing is compiled anew when there are more of them.
+    """Points on the devices, in batches of one size, so that nothing is compiled anew when there are more of them.
 
-    The batches are dealt out in shares that are worked through side by side.
+    The batches are dealt out in shares that are worked through side by side, each on a device. Those of other processes are
+    not here.
     """
 
     shares: tuple[list[tuple[int, Float[Array, "b dimension"], Int[Array, ""]]], ...]  # number of the condition, batch
+    homes: tuple[Home, ...]  # the device of each share
+    places: tuple[list[int], ...]  # of the batches of each share among all
+    conditions: Numbers  # of all batches, condition after condition
     counts: Int[np.ndarray, " conditions"]  # points of each condition
 
 
@@ -59,7 +60,8 @@ class Residuals:
     parameters: Parameters
     mode: Mode
     ansatz: Ansatz
-    batch: int = BATCH
+    batch: int = field(default_factory=lambda: choices.here().batch)
+    devices: Devices = field(default_factory=devices.current)
 
     @classmethod
     @x64
@@ -78,8 +80,7 @@ class Residuals:
         if mode is None:
             whole = problem.constrained(network)
             mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
-        batch = BATCH if jax.default_backend() == "cpu" else DEVICE_BATCH
-        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local), batch), theta
+        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local)), theta
 
     def network(self, theta: Theta, place: Float[Array, " 2"] | None = None) -> Callable:
         """The solution `x -> u` that `theta` stands for, hard constraints included; `place` is its time interval."""
@@ -121,26 +122,34 @@ class Residuals:
 
     def device_points(self, points: PointSets, dtype) -> Batched:
         """Points as the kernels want them."""
-        shares: list[list] = [[] for _ in range(threads.count())]
+        homes = [home for home, _ in self.devices.dealt(0)]
+        shares: list[list] = [[] for _ in homes]
+        places: list[list[int]] = [[] for _ in homes]
+        conditions: list[int] = []
         for number, name in enumerate(self.problem.conditions):
             batches = _batches(name, points[name], dtype, self.batch)
-            for share, cut in zip(shares, np.array_split(np.arange(len(batches)), len(shares)), strict=True):
-                share += [(number, *batches[k]) for k in cut]
-        return Batched(tuple(shares), np.array([len(points[name]) for name in self.problem.conditions]))
+            for share, place, (home, cut) in zip(shares, places, self.devices.dealt(len(batches)), strict=True):
+                share += [(number, *(devices.at(home, part) for part in batches[k])) for k in cut]
+                place += [len(conditions) + int(k) for k in cut]
+            conditions += [number] * len(batches)
+        counts = np.array([len(points[name]) for name in self.problem.conditions])
+        return Batched(tuple(shares), tuple(homes), tuple(places), np.array(conditions), counts)
 
     def kernel(self, theta: Theta, batched: Batched) -> PerCondition:
-        """Mean squares at `theta`."""
-        sums = np.zeros(len(batched.counts))
-        for number, value in _each(self._squares, theta, batched):
-            sums[number] += float(value)
+        """Mean squares at `theta`. Batches are summed in one order, however they are dealt out."""
+        each, sums = np.zeros(len(batched.conditions)), np.zeros(len(batched.counts))
+        for place, _, value in _each(self._squares, theta, batched):
+            each[place] = float(value)
+        for number, value in zip(batched.conditions, self.devices.team.total(each), strict=True):
+            sums[number] += value
         return sums / batched.counts
 
     def gradient(self, theta: Theta, weights: PerCondition, batched: Batched) -> Theta:
         """The gradient of the weighted loss."""
         total = np.zeros(theta.size)
-        for number, slope in _each(self._slopes, theta, batched):
+        for _, number, slope in _each(self._slopes, theta, batched):
             total += 0.5 * weights[number] / batched.counts[number] * np.asarray(slope, np.float64)
-        return jnp.asarray(total.astype(theta.dtype))
+        return jnp.asarray(self.devices.team.total(total).astype(theta.dtype))
 
     @cached_property
     def _squares(self) -> list[Callable]:
@@ -171,14 +180,20 @@ def weighted_loss(mean_squares: PerCondition, weights: PerCondition) -> float:
     return 0.5 * float(np.dot(weights, mean_squares))
 
 
-def _each(kernels: list[Callable], theta: Theta, batched: Batched) -> list[tuple[int, Array]]:
-    """The number of the condition and what its kernel makes of a batch, for all of them in the order of the batches."""
+def _each(kernels: list[Callable], theta: Theta, batched: Batched) -> list[tuple[int, int, Array]]:
+    """Place, number of the condition and what its kernel makes of a batch, for all of them here, by their places."""
 
     def work(share):
-        return [(number, kernels[number](theta, batch, real)) for number, batch, real in share]
+        home, batches, places = share
+        there = devices.at(home, theta)
+        return [
+            (place, number, kernels[number](there, batch, real))
+            for place, (number, batch, real) in zip(places, batches, strict=True)
+        ]
 
-    done = [pair for share in threads.each(work, batched.shares) for pair in share]
-    return sorted(done, key=lambda pair: pair[0])  # stable: the same order whatever the shares
+    shares = list(zip(batched.homes, batched.shares, batched.places, strict=True))
+    done = [triple for share in threads.each(work, shares) for triple in share]
+    return sorted(done, key=lambda triple: triple[0])
 
 
 def _batches(name: str, points: Points, dtype, most: int) -> list[Batch]:

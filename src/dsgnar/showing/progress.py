@@ -167,7 +167,8 @@ def _about(run: View) -> str:
     settings, count = run.settings, run.residuals.parameters.count
     sizes = f"{type(run.network).__name__}, {count} parameters, sketch {settings.sketch}"
     tol = f", tolerance {settings.tol:g}" if settings.tol < math.inf else ""
-    return f"{sizes}, {settings.precision} precision, method {settings.method.name}{tol}"
+    where = run.residuals.devices.describe()
+    return f"{sizes}, {settings.precision} precision, method {settings.method.name}{tol}{f', {where}' if where else ''}"
 
 
 def curve(values: Sequence[float], width: int = CURVE) -> str:

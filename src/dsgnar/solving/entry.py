@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from dsgnar.calculus.devices import over
 from dsgnar.problem import Problem
 from dsgnar.problem.doubts import doubts
 from dsgnar.problem.reference import Reference
@@ -23,6 +24,7 @@ def solve(
     reference: Reference | None = None,
     observers: Sequence[Observer] = (),
     settings: Settings | None = None,
+    devices: int | None = None,
     **options: Any,
 ) -> Solution:
     """Solve a problem.
@@ -30,9 +32,10 @@ def solve(
     `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
     unknowns. All other options are fields of `Settings`, such as `precision`, `seed`, `method`, `sketch` and `points`, or of
     `Method`. With `tol` precision, network and points grow until the estimated relative l2 error of every unknown is below
-    it, or `max_seconds` are over. With a `reference` the error is followed along the way. `observers` see the run:
-    `Progress()` shows it, `RunDirectory("runs/mine")` keeps it on disk. Ctrl-C ends the run after the current iteration and
-    is then raised again as `Interrupted`, which carries the solution as it stood.
+    it, or `max_seconds` are over. `devices` is how many JAX devices share the work; one by default. With a `reference` the
+    error is followed along the way. `observers` see the run: `Progress()` shows it, `RunDirectory("runs/mine")` keeps it on
+    disk. Ctrl-C ends the run after the current iteration and is then raised again as `Interrupted`, which carries the
+    solution as it stood.
     """
     if not isinstance(problem, Problem):
         hint = f"; a problem of the suite is solved by `dsgnar solve {problem}`" if isinstance(problem, str) else ""
@@ -51,4 +54,5 @@ def solve(
         context = Context.of(problem, network, settings, reference)
         return run(context, context.start(), observers)
 
-    return reach(problem, network, with_options(settings or Settings(), options), attempt)
+    with over(devices):
+        return reach(problem, network, with_options(settings or Settings(), options), attempt)

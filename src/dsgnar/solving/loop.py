@@ -23,6 +23,7 @@ from dsgnar.solving.sizing import resized
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
+from dsgnar.solving.together import met
 
 
 @x64
@@ -54,7 +55,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
     seconds = seconds.plus(solve=watch.lap(), compile=compiling)
     if next_plan.precision != plan.precision:
         theta = replace(theta, theta=theta.theta.astype(DTYPES[next_plan.precision]), mean_squares=None)
-    after = replace(state, iterate=theta, plan=next_plan, seconds=seconds)
+    after = met(context.residuals.devices.team, replace(state, iterate=theta, plan=next_plan, seconds=seconds))
     stop = stop or context.limit(after) or intervals.hopeless(context, after)
     found = judging.estimated(context, after) if stop is None else None
     if found is not None and found.meets(context.settings.sought):
@@ -124,6 +125,7 @@ def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -
     """Go on from a state until the run stops. A signal that ended it is raised again once everything is safe."""
     interruption, context = Interruption(), resized(context, state.sizes)
     state = resumed(context, state)
+    observers = observers if context.residuals.devices.team.leads else ()  # one process writes and shows
 
     def tell(solution: Solution | None) -> None:
         for observer in observers:
@@ -157,15 +159,16 @@ def _iterate(
 ) -> tuple[Context, RunState, StopReason]:
     """Iterate, interval after interval; the last state, its surroundings, and why that was the end."""
     context.watch.lap()
+    team = context.residuals.devices.team
     try:
         while True:
             if state.stop is None:
                 state, record = advance(context, state)
-                if interruption.asked and state.stop is None:
+                if team.anyone(interruption.asked) and state.stop is None:
                     state = replace(state, stop=StopReason.INTERRUPTED)
                 for observer in observers:
                     observer.iterated(View(context, state, interruption), record)
-                if interruption.asked and state.stop is None:  # by an observer
+                if interruption.asked and state.stop is None and team.size == 1:  # by an observer
                     state = replace(state, stop=StopReason.INTERRUPTED)
                 context.watch.lap()
             stop = state.stop

@@ -18,6 +18,8 @@ try:
 except ImportError:  # not on Windows: directories are not held there
     fcntl = None
 
+from dsgnar.calculus import devices
+from dsgnar.calculus.team import Alone
 from dsgnar.calculus.version import VERSION
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
@@ -184,23 +186,39 @@ def restored(
         if name not in LIMITS:
             raise TypeError(f"resuming can change {', '.join(LIMITS[:-1])} and {LIMITS[-1]}, not {name!r}")
     Settings(**limits)  # raises what is wrong with them
-    described = files.read_config(kept.path)
-    kept.statement = statement = runs.recall(kept.path, problem, network)
-    with files.understood(kept.path / "config.json"):
-        changed = files.changed_copies(kept.path, described)
-        if changed and problem is None:
-            names = ", ".join(map(str, changed))
-            raise WrongDirectory(f"{names} changed since the run began, so the run cannot be resumed; start a new one")
-        settings = dataclasses.replace(settings_of(described), **limits)
-        _warn_of_changes(kept, described)
-    kept.hold()
-    try:
-        context = Context.of(statement.problem, statement.network, settings, statement.reference())
-        state = kept.restore()
-    except BaseException:
-        kept.release()
-        raise
+    team, context, state = devices.current().team, None, None
+    with team.agreeing(f"reading the run in {kept.path}"):
+        described = files.read_config(kept.path)
+        kept.statement = statement = runs.recall(kept.path, problem, network)
+        with files.understood(kept.path / "config.json"):
+            changed = files.changed_copies(kept.path, described)
+            if changed and problem is None:
+                names = ", ".join(map(str, changed))
+                raise WrongDirectory(
+                    f"{names} changed since the run began, so the run cannot be resumed; start a new one"
+                )
+            settings = dataclasses.replace(settings_of(described), **limits)
+        if team.leads:
+            _warn_of_changes(kept, described)
+            kept.hold()
+        try:
+            context = Context.of(statement.problem, statement.network, settings, statement.reference())
+            state = kept.restore() if team.leads else None
+        except BaseException:
+            kept.release()
+            raise
+    assert context is not None
+    state = _of_the_first(kept, state, team)
     return context, context.start() if state is None else resumed(context, state)
+
+
+def _of_the_first(kept: RunDirectory, state: RunState | None, team: Alone) -> RunState | None:
+    """The state that the first process has read: others may not see the directory as it does."""
+    if team.size == 1:
+        return state
+    identity = runs.identity(kept.path)
+    content = team.share(b"" if state is None else checkpoints.encode(state, identity))
+    return checkpoints.decode(content, identity) if content else None
 
 
 def _warn_of_changes(kept: RunDirectory, described: dict[str, Any]) -> None:
@@ -210,6 +228,12 @@ def _warn_of_changes(kept: RunDirectory, described: dict[str, Any]) -> None:
         kept.warn(
             f"the run in {kept.path} began with dsgnar {then} and continues with {VERSION}: "
             "the result may differ from that of one version alone"
+        )
+    before, now = described["environment"].get("devices", "1"), str(devices.current().total)
+    if before != now:
+        kept.warn(
+            f"the run in {kept.path} began on {before} device{'s' if before != '1' else ''} and continues on {now}: "
+            "the result is equal to rounding, not bit for bit"
         )
     changed = changed_constants(described)
     if changed:

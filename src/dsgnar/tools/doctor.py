@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dsgnar.calculus import precision
+from dsgnar.calculus import choices, precision
 
 BAD_JAX = {
     "0.10.2": "returns wrong numbers on CPU (jax issue 39103)",
@@ -58,6 +58,16 @@ def facts() -> dict[str, str]:
         "devices": str(jax.device_count()),
         "cores": str(os.cpu_count()),
     }
+
+
+def untested() -> list[str]:
+    """What no run of dsgnar has been tested on, of what this machine has; and what is true of all machines."""
+    platform = jax.default_backend()
+    machines = "several machines: processes that work together were tested on one machine, over loopback"
+    if choices.of(platform).tested:
+        return ["GPUs: kernels are lowered for CUDA in a test, and no run was made on one", machines]
+    kernels = "kernels are lowered for CUDA in a test, and " if platform in ("gpu", "cuda") else ""
+    return [f"{platform}: {kernels}no run was made on one; compare a first result with JAX_PLATFORMS=cpu", machines]
 
 
 def check_versions() -> list[Check]:

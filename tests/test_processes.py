@@ -1,0 +1,277 @@
+"""Several processes that solve one problem together, on loopback: the same result, and an end whatever happens to one.
+
+Every process here has a limit of time, and belongs to a group of its own that is gone when its test has ended.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from dsgnar.storing import checkpoints
+from dsgnar.tools.bench.exchange import Sizes
+from dsgnar.tools.joining import free_port
+
+LIMIT = 240  # seconds for any of them
+PROBLEM = """
+import dsgnar as ds
+
+problem = ds.Problem(
+    domain=ds.Box(x=(0, 1), t=(0, 1)),
+    unknowns=("u",),
+    conditions={"pde": ds.interior(lambda u: u.t + u.x), "start": ds.initial(lambda u, x: u - x)},
+)
+network = ds.MLP(widths=(6,))
+settings = dict(
+    points=64, max_points=64, held_out=64, max_iterations=12, intervals=1, stall=0, warm_up=0, single_above=float("inf")
+)
+"""
+QUIET = """
+from dsgnar.showing import figures
+figures.save = lambda solution, reference, path, title="": path.write_bytes(b"")  # takes longer than the run
+from dsgnar.cli import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """A directory with a problem, and with a cache of compiled kernels for all tests."""
+    home = tmp_path_factory.mktemp("processes")
+    (home / "mine.py").write_text(PROBLEM)
+    return home
+
+
+@contextmanager
+def started(home, *arguments, code=QUIET):
+    """A command in a process; whatever is left of it at the end is ended."""
+    here = {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=home, env=os.environ | here | {"DSGNAR_CACHE": str(home / "cache")}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def done(process, seconds=LIMIT) -> str:
+    return process.communicate(timeout=seconds)[0]
+
+
+def command(home, *arguments, code=0):
+    with started(home, *arguments) as process:
+        said = done(process)
+        assert process.returncode == code, said
+        return said
+
+
+def history(directory) -> np.ndarray:
+    """Losses, lambdas and radii of a run."""
+    lines = [line.split(",") for line in (directory / "history.csv").read_text().splitlines()]
+    columns = [lines[0].index(name) for name in ("loss", "lambda", "radius")]
+    return np.array([[float(line[k]) for k in columns] for line in lines[1:]])
+
+
+def children(pid) -> list[int]:
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True).stdout
+    return sorted(map(int, found.split()))
+
+
+def gone(pids, seconds=20) -> bool:
+    """Whether processes are gone, or soon are."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if not any(os.path.exists(f"/proc/{pid}") for pid in pids):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+# --- what is said, and no hang ----------------------------------------------------------------------------------------
+
+
+def test_a_port_in_use_and_a_coordinator_that_is_not_there(home):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address, nobody = f"127.0.0.1:{taken.getsockname()[1]}", f"127.0.0.1:{free_port()}"
+        options = "solve", "mine.py", "--processes", 2, "--patience", 2
+        with (
+            started(home, *options, "--process-id", 0, "--coordinator", address) as in_use,
+            started(home, *options, "--process-id", 1, "--coordinator", nobody) as wrong,
+        ):
+            said = done(in_use)
+            assert in_use.returncode == 2 and "process 0 cannot listen there (Address already in use)" in said
+            said = done(wrong)
+            assert wrong.returncode == 2 and f"{nobody}: nobody answers there after 2 s" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["solve", "burgers", "--process-id", "0"], "belong to --coordinator"),
+        (["solve", "burgers", "--coordinator", "nowhere"], "write HOST:PORT"),
+        (["solve", "burgers", "--coordinator", "localhost:5", "--processes", "2"], "--process-id I"),
+        (["solve", "burgers", "--coordinator", "localhost:5", "--distributed"], "leave out --coordinator"),
+        (["launch", "--", "list"], "launch starts `solve` or `resume`, not 'list'"),
+        (["launch", "--", "solve", "burgers", "--distributed"], "leave out --distributed"),
+    ],
+)
+def test_wrong_calls(arguments, message):
+    from typer.testing import CliRunner
+
+    from dsgnar.cli import app
+
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2 and message in result.output.replace("\n", " ")
+
+
+def test_a_process_that_is_alone_says_so(home):
+    options = "solve", "mine.py", "--processes", 2, "--process-id", 0, "--patience", 2
+    with started(home, *options, "--coordinator", f"127.0.0.1:{free_port()}") as process:
+        said = done(process)
+        assert process.returncode == 1 and "waited 2 s for all of the 2 processes" in said
+
+
+# --- the same result --------------------------------------------------------------------------------------------------
+
+
+def test_two_processes_end_as_one(home):
+    command(home, "solve", "mine.py", "--out", "one", "--quiet", code=3)
+    said = command(home, "launch", "--processes", 2, "--", "solve", "mine.py", "--out", "two", code=3)
+    assert "2 processes, 2 devices" in said and "Gloo" not in said and said.count("written to two/") == 1
+    np.testing.assert_allclose(history(home / "two"), history(home / "one"), rtol=1e-6)
+    result = json.loads((home / "two" / "result.json").read_text())
+    assert result["environment"]["processes"] == "2" and result["iterations"] == 12
+
+
+def test_a_process_that_dies_ends_the_other_and_the_run_is_continued_by_one(home):
+    settings = "--set", "max_iterations=100000", "--set", "wait=100000"
+    directory = home / "killed"
+    arguments = "launch", "--processes", 2, "--", "solve", "mine.py", *settings, "--out", directory
+    with started(home, *arguments, "--checkpoint-every", 0) as process:
+        end = time.monotonic() + LIMIT
+        while not (directory / checkpoints.PREVIOUS).exists():
+            assert time.monotonic() < end and process.poll() is None
+            time.sleep(0.05)
+        first, second = children(process.pid)
+        os.kill(second, signal.SIGKILL)
+        said = done(process, 60)
+    assert process.returncode == 128 + signal.SIGKILL
+    assert "process 0: another process has ended" in said and "process 1 of 2 was ended by signal 9" in said
+    assert gone([first, second])
+    before = checkpoints.decode((directory / checkpoints.CURRENT).read_bytes(), _run(directory)).iterate.iteration
+    said = command(home, "resume", directory, "--max-iterations", before + 3, code=3)
+    assert "began on 2 devices and continues on 1: the result is equal to rounding, not bit for bit" in said
+    assert len(history(directory)) == before + 3
+
+
+def _run(directory) -> str:
+    from dsgnar.storing import runs
+
+    return runs.identity(directory)
+
+
+def test_the_model_of_what_is_sent():
+    """By hand: 3 processes, 10 rows of 7 + 1 numbers in blocks of 4, passed on twice; 2 x 6 + 5 x 4 + 5 numbers summed."""
+    sizes = Sizes(processes=3, rows=10, columns=7, parameters=1, itemsize=4, batches=6, evaluations=2, tried=4)
+    assert sizes.gathered == 2 * 4 * 8 * 4 and sizes.reduced == pytest.approx(2 * 8 * (12 + 20 + 5) * 2 / 3)
+    assert sizes.exchanges == 2 + 2 + 4 + 2
+    assert Sizes(1, 10, 7, 1, 4, 6, 2, 4).sent() == 0
+
+
+# --- slow -------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def pair(home, *arguments, other=()):
+    """Two processes that were started by hand."""
+    place = "--coordinator", f"127.0.0.1:{free_port()}", "--processes", 2
+    first, second = (*arguments, *place, "--process-id", 0), (*arguments, *place, *other, "--process-id", 1)
+    with started(home, *first) as one, started(home, *second) as two:
+        yield one, two
+
+
+@pytest.mark.slow
+def test_processes_with_other_problems_or_settings(home):
+    with pair(home, "solve", "mine.py", "--out", "unequal", other=("--seed", 5)) as (one, two):
+        assert "same settings, and process 1 has another" in done(one) and "same settings" in done(two)
+        assert one.returncode == two.returncode == 1
+    (home / "elsewhere").mkdir()
+    (home / "elsewhere" / "mine.py").write_text(PROBLEM + "# changed\n")
+    code = "import os; os.chdir('elsewhere')\n" + QUIET
+    place = "--coordinator", f"127.0.0.1:{free_port()}", "--processes", 2, "--out", home / "unequal"
+    with (
+        started(home, "solve", "mine.py", *place, "--process-id", 0) as one,
+        started(home, "solve", "mine.py", *place, "--process-id", 1, code=code) as two,
+    ):
+        assert "same problem, and process 1 has another" in done(one) and "same problem" in done(two)
+    with pair(home, "solve", "mine.py", other=("--set", "wait=x")) as (one, two):
+        assert "process 1 failed at reading the problem" in done(one) and "wait must be" in done(two)
+    assert not (home / "unequal").exists()
+
+
+@pytest.mark.slow
+def test_a_process_that_hangs_ends_the_other(home):
+    arguments = "solve", "mine.py", "--set", "max_iterations=100000", "--set", "wait=100000", "--out", "hangs"
+    with pair(home, *arguments, "--patience", 5, "--checkpoint-every", 0) as (one, two):
+        end = time.monotonic() + LIMIT
+        while not (home / "hangs" / checkpoints.PREVIOUS).exists():
+            assert time.monotonic() < end and one.poll() is None
+            time.sleep(0.05)
+        two.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
+        assert "has waited for another one for 5 s" in done(one, 60)
+        assert one.returncode == 1 and time.monotonic() - began < 15
+
+
+@pytest.mark.slow
+def test_ctrl_c_to_one_ends_all_after_the_same_iteration(home):
+    arguments = "solve", "mine.py", "--set", "max_iterations=100000", "--set", "wait=100000", "--out", "asked"
+    with pair(home, *arguments, "--checkpoint-every", 0) as (one, two):
+        end = time.monotonic() + LIMIT
+        while not (home / "asked" / checkpoints.PREVIOUS).exists():
+            assert time.monotonic() < end and one.poll() is None
+            time.sleep(0.05)
+        two.send_signal(signal.SIGTERM)
+        assert "continue with: dsgnar resume asked" in done(one, 60)
+        done(two, 60)
+        assert one.returncode == two.returncode == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_burgers_in_several_processes(home, count):
+    if not (home / "burgers").exists():
+        command(home, "solve", "burgers", "--out", "burgers", "--quiet")
+    several = f"burgers-{count}"
+    command(home, "launch", "--processes", count, "--", "solve", "burgers", "--out", several, "--quiet")
+    np.testing.assert_allclose(history(home / several)[:30], history(home / "burgers")[:30], rtol=1e-3)
+    errors = [
+        json.loads((home / name / "result.json").read_text())["relative_l2"]["u"] for name in ("burgers", several)
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
+def test_what_is_sent_is_what_the_model_says(count):
+    """Beside the model there is framing, some hundred bytes an exchange."""
+    script = Path(__file__).parent.parent / "benchmarks" / "processes.py"
+    command = [sys.executable, script, "burgers-single", "--processes", str(count), "--iterations", "3"]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    said = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, check=True).stdout
+    assert 1.0 <= float(said.splitlines()[-1].split("|")[-2]) < 1.01
