@@ -72,6 +72,16 @@ def test_slow_solutions_are_not_called_fast():
     assert seen(waves(60.0)).fast and seen(travelling(30.0)).fast
 
 
+def test_a_layer_and_a_pulse_are_not_called_fast():
+    rate = 1e3
+    layer = ds.Problem(
+        ds.Box(t=(0, 2)), ("u",), {"ode": ds.interior(lambda u: u.t + rate * u), "start": ds.initial(lambda u: u - 1)}
+    )
+    pulse = ds.Problem(ds.Box(x=(-10, 10)), ("u",), {"values": ds.interior(lambda u, x: u - 1 / jnp.cosh(x))})
+    assert seen(layer).frequencies[0] > 20 and not seen(layer).fast
+    assert seen(pulse).frequencies[0] > 10 and not seen(pulse).fast
+
+
 @pytest.mark.parametrize(("length", "size"), [(2.0**30, 2.0**-20), (2.0**-30, 2.0**10), (1e-6, 300.0)])
 def test_units_do_not_change_what_a_network_begins_with(length, size):
     assert seen(waves(60.0, length, size)).begin_with() == seen(waves(60.0)).begin_with()

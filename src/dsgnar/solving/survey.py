@@ -24,6 +24,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
+from dsgnar.calculus.jets import Truncation
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials
 from dsgnar.calculus.streams import stream
@@ -47,23 +48,34 @@ ENERGY = 1e-4  # share of the energy beyond the degree at which a solution is sa
 LOST = 0.5  # a share that more functions do not help: Newton's method does not find the solution
 NEARLY = 0.1  # a share with which a space that is stretched along one axis may do
 HELD = 0.02  # share of the residual that may be left; more, and nothing is known
-FAST, FAST_PERIODIC = 10.0, 25.0  # frequencies from which on a network needs to be told
+FAST, FAST_PERIODIC = 7.5, 20.0  # frequencies from which on a network needs to be told
+STEEP = 1.5  # slopes over frequencies beyond which something is a layer
+SAMPLE = 1000  # points at which slopes are compared with values
 SLOWEST = 2.0  # with which a network begins along an axis
 FULL = 0.9  # a spectrum that reaches so far into a space is cut off by it
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What was seen: a frequency for each axis, in radians per half-width, and the share of the residual that is left."""
+    """What was seen along each axis, in radians per half-width: where the spectrum ends, and |du/dxi| over |u|.
+
+    For an oscillation the two agree. Something localised varies less as a whole than its spectrum is wide, and a layer at an
+    end has slopes that no oscillation of its spectrum has: neither is found sooner from sines (docs/notes.md).
+    """
 
     frequencies: tuple[float, ...]
-    left: float
+    slopes: tuple[float, ...]
     periodic: tuple[bool, ...]
+    left: float  # share of the residual
 
     @property
     def fast(self) -> bool:
-        """Whether networks do not find such a solution by themselves; harmonics of a periodic axis come more easily."""
-        return any(f >= (FAST_PERIODIC if p else FAST) for f, p in zip(self.frequencies, self.periodic, strict=True))
+        """Whether the solution oscillates so much that networks do not find it by themselves.
+
+        Harmonics of a periodic axis come more easily.
+        """
+        seen = zip(self.frequencies, self.slopes, self.periodic, strict=True)
+        return any(min(f, s) >= (FAST_PERIODIC if p else FAST) and s <= STEEP * f for f, s, p in seen)
 
     def begin_with(self) -> tuple[float, ...]:
         """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to
@@ -107,7 +119,18 @@ def _seen(space: Polynomials, coefficients: np.ndarray, left: float) -> Survey |
         if end > FULL * (len(by_degree) - 1):
             return None
         out.append(math.pi * ((end + 1) // 2) if wraps else max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3)))
-    return Survey(tuple(out), left, space.periodic)
+    return Survey(tuple(out), _slopes(space, coefficients), space.periodic, left)
+
+
+def _slopes(space: Polynomials, coefficients: np.ndarray) -> tuple[float, ...]:
+    """|du/dxi| over |u - its mean| along each axis, of the unknown in which it is largest."""
+    dimension = len(space.periodic)
+    xi = stream(0, "survey", "slopes").uniform(-1, 1, (SAMPLE, dimension))
+    u = space.derivative(xi, (0,) * dimension) @ coefficients
+    size = np.maximum(np.std(u, axis=0), 1e-9 * np.max(np.abs(u), axis=0, initial=0.0))
+    along = [space.derivative(xi, Truncation.unit(dimension, i, 1)) @ coefficients for i in range(dimension)]
+    steep = [np.sqrt(np.mean(d**2, axis=0))[size > 0] / size[size > 0] for d in along]
+    return tuple(float(np.max(s, initial=0.0)) for s in steep)
 
 
 def _space(size: int, periodic: tuple[bool, ...], stretch: tuple[int, ...]) -> Polynomials:
