@@ -7,6 +7,9 @@
 
 Levels that differ in nothing from the one before are left out, and so are those of a network of the person's own beyond
 what settings change. Precision and points that were given stay. Time counts over all levels (`max_seconds`).
+
+Without a tolerance there is one level, and where the default network does not solve the problem, one with a network of
+another kind.
 """
 
 import dataclasses
@@ -18,9 +21,10 @@ from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.error import NO_ESTIMATE
-from dsgnar.solving.model import Network, default_network
+from dsgnar.solving.model import Network, default_network, other_network
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
+from dsgnar.solving.verdict import Verdict
 
 FLOOR = 1e-7  # below the errors of single precision
 REACHED = {"single": 3e-5, "double": 1e-10}  # residuals over their terms that a healthy interval reaches
@@ -61,33 +65,48 @@ def _wider(network: Network, factor: float) -> Network | None:
     return dataclasses.replace(network, widths=tuple(round(factor * w) for w in widths))  # type: ignore[arg-type]
 
 
+def kinds(
+    problem: Problem, network: Network | None, settings: Settings, first: Callable[[], Network]
+) -> Iterator[tuple[Network | None, Settings]]:
+    """What to try without a tolerance; `first` tells which network was tried first."""
+    yield network, settings
+    if network is None and not problem.inverse and settings.for_problem(problem).chosen_method().scaled:
+        yield other_network(problem, estimate(problem, settings.scales), first()), settings
+
+
 def reach(
     problem: Problem,
     network: Network | None,
     settings: Settings,
     attempt: Callable[[Network | None, Settings], Solution],
 ) -> Solution:
-    """The first solution whose estimated error meets the tolerance, else the one with the smallest; `attempt` makes them."""
-    if settings.tol is None:
-        return attempt(network, settings)
-    if problem.inverse:
+    """The first solution whose estimated error meets the tolerance, else the best one; `attempt` makes them.
+
+    Without a tolerance, the first that is solved.
+    """
+    if settings.tol is not None and problem.inverse:
         raise ValueError(f"tol={settings.tol:g} cannot be checked: {NO_ESTIMATE}; leave tol out")
-    left, best = math.inf if settings.max_seconds is None else settings.max_seconds, None
-    for chosen, level in levels(problem, network, settings):
-        if best is not None and left <= 0:
+    left, tried = math.inf if settings.max_seconds is None else settings.max_seconds, []
+    tries = kinds(problem, network, settings, lambda: tried[0].model.network)
+    for chosen, level in tries if settings.tol is None else levels(problem, network, settings):
+        if tried and left <= 0:
             break
         solution = attempt(chosen, level if left == math.inf else replace(level, max_seconds=left))
+        tried.append(solution)
         assert solution.outcome is not None
         left -= solution.outcome.seconds["solve"] + solution.outcome.seconds["compile"]
-        best = solution if best is None or _wrong(solution) <= _wrong(best) else best
-        if solution.outcome.tolerance_met is not False or solution.outcome.stop.is_limit:
+        done = solution.verdict == "solved" if settings.tol is None else solution.outcome.tolerance_met is not False
+        if done or solution.outcome.stop.is_limit:
             break
-    assert best is not None
-    return best
+    return min(reversed(tried), key=_wrong)
 
 
-def _wrong(solution: Solution) -> tuple[bool, float]:
-    """How bad a solution is: unknown errors are worse than known ones, and among themselves ordered by residuals."""
+def _wrong(solution: Solution) -> tuple[int, bool, float]:
+    """How bad a solution is: unknown errors are worse than known ones, and among themselves ordered by residuals.
+
+    The verdict comes first: residuals of a march that did not get to its end say nothing about the rest.
+    """
     assert solution.outcome is not None
-    errors = solution.outcome.error_estimate
-    return errors is None, max((errors or solution.outcome.relative_residuals).values())
+    errors, ranks = solution.outcome.error_estimate, [verdict.code for verdict in Verdict]
+    worst = max((errors or solution.outcome.relative_residuals).values())
+    return ranks.index(solution.verdict or ranks[-1]), errors is None, worst
