@@ -23,7 +23,7 @@ solve: $(READY) ## solve Burgers' equation
 	@$(VENV)/bin/dsgnar solve burgers
 
 test: $(READY) ## the tests, without the slow ones
-	@OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q # many small matrices: threads would only wait for each other
+	@OPENBLAS_NUM_THREADS=1 $(VENV)/bin/python -m pytest -q -n 2 --dist loadfile # many small matrices: threads would only wait for each other
 
 test-slow: $(READY) ## the slow tests only
 	@$(VENV)/bin/python -m pytest -q -m slow || [ $$? -eq 5 ] # 5: there are none

@@ -30,6 +30,7 @@ PRECISIONS = ("single", "double")
 def composed(monkeypatch):
     """What `ds.solve` would run with these options: its context. Nothing is solved."""
     monkeypatch.setattr(entry, "run", lambda context, state, observers: context)
+    monkeypatch.setattr(entry, "reach", lambda problem, network, settings, attempt: attempt(network, settings))
     return lambda **options: ds.solve(problem(), network=NETWORK, **options)
 
 
