@@ -16,7 +16,8 @@ from dsgnar.problem.reference import interior_grid
 from dsgnar.solving import judging, tolerance
 from dsgnar.solving.context import Context
 from dsgnar.solving.correction import least_squares
-from dsgnar.solving.error import SPREAD, Estimate, estimate, with_error
+from dsgnar.solving.error import estimate
+from dsgnar.solving.estimate import SPREAD, Estimate, with_error
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.verdict import Judge, Verdict
 

@@ -19,7 +19,7 @@ from dsgnar.showing import figures
 from dsgnar.showing.colours import GREY
 from dsgnar.showing.planes import planes
 from dsgnar.showing.quality import Quality
-from dsgnar.solving.error import Estimate
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.loop import advance
 from dsgnar.storing import runs
 from dsgnar.suite.statement import from_suite

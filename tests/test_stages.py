@@ -100,6 +100,27 @@ RULES = Schedule(FAST, "single")
 PAPER_RULES = Schedule(chosen(method="paper"), "single")
 
 
+def switches_at(rules, lams):
+    """After how many iterations stage 1 ends; None if it does not."""
+    plan = rules.start()
+    for k, lam in enumerate(lams, 1):
+        plan, _, _ = rules.after(plan, state(iteration=k), step(lam=lam), None)
+        if plan.stage == 2:
+            return k
+    return None
+
+
+def test_stage_one_goes_on_until_lambda_has_fallen():
+    """Lambda that rises from 1e-6 is noise: Burgers' equation with a sharp front ended at 7e-5 instead of 1e-7."""
+    rules = Schedule(chosen(precision="double"), "double")
+    method, low = rules.method, valley(0.0, n=400, lowest=50)
+    assert method.wait <= switches_at(rules, low) <= method.wait + method.window
+    assert switches_at(rules, 1e19 * np.array(low[:190])) is None  # down to 1e-6, and up again
+    assert switches_at(rules, 1e-6 * 1.01 ** np.arange(400)) == method.long_wait
+    paper = Schedule(chosen(method="paper", precision="double"), "double")
+    assert switches_at(paper, 1e-6 * 1.01 ** np.arange(400)) == paper.method.wait
+
+
 def plan_in_stage(rules, stage):
     return dataclasses.replace(rules.start(), stage=stage, radius_at_switch=0.7, loss_at_switch=1e-3)
 

@@ -31,7 +31,7 @@ from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
-from dsgnar.solving.error import NO_ESTIMATE, NONLINEAR
+from dsgnar.solving.estimate import NO_ESTIMATE, NONLINEAR
 from dsgnar.solving.fit import about_data, inferred
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.solution import Solution

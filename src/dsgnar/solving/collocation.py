@@ -24,6 +24,8 @@ from dsgnar.solving.model import Model
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.state import RunState
 
+FEW, MOST = 0.02, 0.5  # residuals are concentrated where so few of the points have most of the sum of squares
+
 
 @dataclass(frozen=True, eq=False)
 class Collocation:
@@ -91,7 +93,7 @@ class Collocation:
                 sample, condition.part, domain, rng=rng, method=condition.sampling or "uniform",
                 near=condition.near, periodic=problem.periodic,
             )  # fmt: skip
-            large = round(method.adaptive * number) if inside else 0
+            large = round(self._following(state) * number) if inside else 0
             out[name] = draw(count=number - large)
             if large:
                 candidates = draw(count=method.candidates * large)
@@ -100,6 +102,21 @@ class Collocation:
                 chosen = prefer(np.abs(residual.astype(np.float64)), large, rng)
                 out[name] = np.concatenate([out[name], candidates[chosen]])
         return out
+
+    def concentrated(self, state: RunState) -> bool:
+        """Whether most of the squared residual of an equation sits in few of its held-out points."""
+        for name, points in self.held_out_points(state).items():
+            if not isinstance(self.residuals.problem.conditions[name].part, Interior):
+                continue
+            squares = np.sort(self.residuals.vector(name, jnp.asarray(state.iterate.theta), points).astype(np.float64) ** 2)
+            if squares[-round(FEW * len(squares)) :].sum() > MOST * squares.sum():
+                return True
+        return False
+
+    def _following(self, state: RunState) -> float:
+        """The share of the points that follows the residual."""
+        method = self.settings.method
+        return method.adaptive or (method.focus if state.focused else 0.0)
 
     def _remembered(self, purpose: str, state: RunState, make) -> Any:
         key = self._key(state)
@@ -110,7 +127,7 @@ class Collocation:
 
     def _key(self, state: RunState) -> tuple:
         """All that the points of a state, and the values handed over to them, depend on."""
-        followed = state.iterate.theta.tobytes() if self.settings.method.adaptive else b""
+        followed = state.iterate.theta.tobytes() if self._following(state) else b""
         handed_over = state.finished[-1].tobytes() if state.finished else b""
         return *state.points_key, followed, handed_over
 

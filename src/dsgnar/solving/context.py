@@ -21,7 +21,8 @@ from dsgnar.solving import intervals as marching
 from dsgnar.solving import judging
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
-from dsgnar.solving.error import estimate, with_error
+from dsgnar.solving.error import estimate
+from dsgnar.solving.estimate import with_error
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network

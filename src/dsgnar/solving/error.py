@@ -10,8 +10,11 @@ the ends of each axis and weighted accordingly; on a shape the space is that of 
 of a residual is rough and carries little error, so that the space need not hold all of it: what counts is that the estimate
 stays the same in another space. It is unknown where
 
-    spread        half of the space, or a space of another kind, gives another error
+    spread        half of the space, or another one, gives another error
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e
+
+Polynomials come first, with waves as the other space. Where they do not even resolve the solution (a sharp front), an
+error at the front escapes them, and a space that follows the solution takes their place (`tangents.py`).
 
 In a time march the error at the end of an interval is the error with which the next begins. Rounding counts too: for a
 solution in single precision the difference to its own evaluation in float64, in double the error that belongs to the
@@ -19,10 +22,11 @@ rounding of the residuals.
 """
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
@@ -31,57 +35,21 @@ from dsgnar.calculus.spaces import Polynomials, Space, Waves
 from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
-from dsgnar.problem.sampling import sample
+from dsgnar.problem.sampling import prefer, sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, Correction, Piece, derivative, inward, least_squares
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.model import Model
-from dsgnar.solving.verdict import Judge, Verdict
+from dsgnar.solving.tangents import Own
+from dsgnar.solving.verdict import Judge
 
 COLUMNS = 700  # functions in all
 COLUMNS_1D = 240  # and for each unknown of one variable
 ROWS = 3  # points of an interior condition for each function
+OWN_ROWS = 8  # in a space that follows the solution: its functions vary fast in few places
+CANDIDATES = 4  # points there of which one is chosen by its residual
+RESOLVED = 1e-2  # the relative error with which polynomials are to follow a solution
 SAMPLE = 2000  # points at which errors are compared with values
-SPREAD = 5.0  # by which estimates in other spaces may differ
-WRONG = 1e-2  # an estimated error above which nothing is called solved
-SAFE = 2.0  # an estimate must be so much below a tolerance; sharp fronts were underestimated by 1.9
-NONLINEAR = 0.1  # share of its terms that the linearisation may miss
-NO_ESTIMATE = "errors are not estimated where coefficients, functions of fewer axes or data are fitted"
-
-
-@dataclass(frozen=True, eq=False)
-class Estimate:
-    """The relative l2 error of every unknown, with the checks that it rests on."""
-
-    errors: dict[str, float]
-    spread: float  # largest ratio between estimates in different spaces
-    nonlinear: float  # what the linearisation misses, over the size of its terms
-    rounding: dict[str, float]  # share of rounding in the errors
-    correction: Correction | None = field(default=None, repr=False)
-
-    def meets(self, tol: float) -> bool:
-        """Whether the errors are below a tolerance, for all that is known."""
-        return self.known and SAFE * self.largest <= tol
-
-    @property
-    def largest(self) -> float:
-        """The error of the worst unknown."""
-        return max(self.errors.values())
-
-    @property
-    def known(self) -> bool:
-        """Whether the checks hold."""
-        return self.spread <= SPREAD and self.nonlinear <= NONLINEAR and all(map(math.isfinite, self.errors.values()))
-
-
-def with_error(verdict: Verdict, found: Estimate, tol: float) -> Verdict:
-    """The verdict in the light of an estimate: small residuals do not make a wrong answer right.
-
-    A tolerance that is met makes an answer right, whatever its residuals are.
-    """
-    if tol <= WRONG and found.meets(tol):
-        return Verdict.SOLVED
-    wrong = found.known and found.largest > WRONG
-    return Verdict.PARTLY if verdict is Verdict.SOLVED and wrong else verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +66,15 @@ class Rows:
 
 
 @x64
-def estimate(model: Model, thetas: Float[np.ndarray, "intervals parameters"], judge: Judge) -> Estimate:
-    """The error of a solution: in polynomials, checked in half of them and in waves."""
-    return _Estimator(model, thetas, judge).estimate()
+def estimate(
+    model: Model, thetas: Float[np.ndarray, "intervals parameters"], judge: Judge, tol: float = math.inf
+) -> Estimate:
+    """The error of a solution; a rough estimate does where that is above a tolerance already."""
+    estimator = _Estimator(model, thetas, judge)
+    found = estimator.smooth()
+    if (tol < math.inf and not found.meets(tol)) or estimator.resolved:
+        return found
+    return replace(estimator, rows=OWN_ROWS).own()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +82,23 @@ class _Estimator:
     model: Model
     thetas: Float[np.ndarray, "intervals parameters"]
     judge: Judge
+    rows: int = ROWS
 
-    def estimate(self) -> Estimate:
-        unknowns = self.model.problem.unknowns
-        polynomials = Polynomials.of(self.size, self.periodic)
+    def smooth(self) -> Estimate:
+        """In polynomials, checked in half of them and in waves."""
         waves = Waves.of(self.size, self.periodic, stream(0, "waves"))
-        pieces, others = self._through(polynomials), self._through(waves)
+        return self._compared(lambda k: self.polynomials, lambda k: waves)
+
+    def own(self) -> Estimate:
+        """In a space that follows the solution, checked in half of it and in another one."""
+        size, wraps, tangents = self.size, self.periodic, self.judge.tangents
+        spaces = [lambda k, seed=seed: Own.of(size, wraps, tangents, self.model, k, self.wide[k], seed) for seed in (0, 1)]
+        return self._compared(*spaces)
+
+    def _compared(self, space: Callable[[int], Space], other: Callable[[int], Space]) -> Estimate:
+        """The error in one space, checked in half of it and in another; spaces belong to time intervals."""
+        unknowns = self.model.problem.unknowns
+        pieces, others = self._through(space), self._through(other)
         rounding = np.maximum(self._norms([p[ROUNDING] for p in pieces]), self._evaluation)
         kinds = [[p[HALF] for p in pieces], [p[FULL] for p in pieces], [p[FULL] for p in others]]
         found = [np.hypot(self._norms(kind), rounding) for kind in kinds]
@@ -133,6 +118,24 @@ class _Estimator:
         """Functions of a space."""
         problem = self.model.problem
         return COLUMNS_1D if problem.domain.dimension == 1 else COLUMNS // len(problem.unknowns)
+
+    @cached_property
+    def polynomials(self) -> Polynomials:
+        return Polynomials.of(self.size, self.periodic)
+
+    @cached_property
+    def resolved(self) -> bool:
+        """Whether polynomials follow the solution itself."""
+        zero, values = (0,) * self.model.problem.domain.dimension, self.model.residuals.ansatz.values
+        for k in range(self.model.march.count):
+            box = self.model.march.domain(self.model.problem.domain, k)
+            points = sample(Interior(), box, ROWS * self.size, stream(0, "resolved", k), "clustered")
+            u = np.asarray(values(jnp.asarray(self.wide[k]), jnp.asarray(located(self.model, points, k)))) / self.sizes
+            table = derivative(self.polynomials, box, points, zero)
+            fit = np.linalg.lstsq(table[::2], u[::2])[0]
+            if not np.all(_rms(table[1::2] @ fit - u[1::2]) <= RESOLVED):
+                return False
+        return True
 
     @cached_property
     def periodic(self) -> tuple[bool, ...]:
@@ -177,12 +180,12 @@ class _Estimator:
 
     # --- the equation of the error ------------------------------------------------------------------------------------
 
-    def _through(self, space: Space) -> list[tuple[Piece, ...]]:
+    def _through(self, space: Callable[[int], Space]) -> list[tuple[Piece, ...]]:
         """Errors by interval: in half of a space, in all of it, and that of rounding."""
         out: list[tuple[Piece, ...]] = []
         for k, rows in enumerate(self._rows):
             box = self.model.march.domain(self.model.problem.domain, k)
-            out.append(self._solve(box, space, rows, out[-1] if out else None))
+            out.append(self._solve(box, space(k), rows, out[-1] if out else None))
         return out
 
     @cached_property
@@ -196,6 +199,8 @@ class _Estimator:
         moved = neighbour(theta, stream(0, "error", "rounding", k)) if self.thetas.dtype == np.float64 else theta
         for name, condition in model.problem.conditions.items():
             points, weight = self._points(name, model.march.domain(model.problem.domain, k))
+            if self.rows == OWN_ROWS and isinstance(condition.part, Interior):
+                points, weight = self._where_large(name, k, points, weight)
             placed = located(model, points, k)
             value, nothing, slopes = judge.linearised(name, theta, placed)
             rounding = judge.linearised(name, moved, placed)[0] - value if moved is not theta else 0.0 * value
@@ -224,8 +229,8 @@ class _Estimator:
     def _points(self, name: str, box: Box) -> tuple[np.ndarray, np.ndarray]:
         """Points of a condition, denser towards the ends of each axis, and weights as if they were not."""
         problem = self.model.problem
-        part, count = problem.conditions[name].part, ROWS * self.size * min(2, len(problem.unknowns))
-        count = count if isinstance(part, Interior) else count // 2
+        part, count = problem.conditions[name].part, self.rows * self.size * min(2, len(problem.unknowns))
+        count = count * (CANDIDATES if self.rows == OWN_ROWS else 1) if isinstance(part, Interior) else count // 2
         points = sample(part, box, count, stream(0, "error", name), "clustered", periodic=problem.periodic)
         if isinstance(part, Points):
             return points, np.ones(len(points))
@@ -234,6 +239,14 @@ class _Estimator:
         if isinstance(part, Boundary) and box.shaped:  # uniform in space
             free[:, [box.index(axis) for axis in box.space]] = False
         return points, np.prod(np.where(free, np.maximum(1 - xi**2, 1e-16) ** 0.25 * math.sqrt(np.pi / 2), 1.0), axis=1)
+
+    def _where_large(self, name: str, k: int, points: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A quarter of the points, most of them where residuals are large, and weights as if they were anywhere."""
+        theta, placed = jnp.asarray(self.wide[k]), located(self.model, points, k)
+        size = np.abs(self.model.residuals.vector(name, theta, placed))
+        density = 0.5 + 0.5 * size / max(float(np.mean(size)), 1e-300)
+        chosen = prefer(density, len(points) // CANDIDATES, stream(0, "error", "large", name))
+        return points[chosen], weight[chosen] / np.sqrt(density[chosen])
 
     def _solve(self, box: Box, space: Space, rows: list[Rows], before: tuple[Piece, ...] | None) -> tuple[Piece, ...]:
         """The errors in an interval, from one factorisation."""

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from dsgnar.solving.model import Model
 
 BATCH = 8192  # points evaluated at once
+ROWS = 512  # where derivatives are evaluated
 
 
 def by_interval(
@@ -46,6 +47,14 @@ def _in_batches(kernel: Callable, theta: np.ndarray, points: np.ndarray) -> np.n
     padded = np.concatenate([points, np.repeat(points[:1], -count % size, axis=0)]).astype(theta.dtype)
     blocks = [kernel(jnp.asarray(theta), jnp.asarray(b)) for b in padded.reshape(-1, size, points.shape[1])]
     return np.concatenate([np.asarray(block) for block in blocks])[:count]
+
+
+def in_rows(kernel: Callable, *arrays: np.ndarray) -> np.ndarray:
+    """A kernel over rows in batches of one size, so that it is compiled once; in float64."""
+    count = len(arrays[0])
+    padded = [np.concatenate([a, np.repeat(a[-1:], -count % ROWS, axis=0)]).astype(np.float64) for a in arrays]
+    done = [kernel(*(jnp.asarray(a[k : k + ROWS]) for a in padded)) for k in range(0, count, ROWS)]
+    return np.concatenate([np.asarray(part) for part in done])[:count]
 
 
 def function_of(model: Model, thetas: Float[np.ndarray, "intervals parameters"]) -> Callable[..., Any]:

@@ -7,6 +7,9 @@ interval that failed. Where time runs out before the end is reached, an attempt 
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
 
+An attempt that ends fairly, with residuals that are large in few places (a sharp front), is followed by one at the same
+with half of the points there; from then on points stay that way, and intervals are cut as before.
+
 Where there is nothing to cut (no time, hard values, one interval that was asked for), a problem is begun again from other
 parameters, and the best attempt counts. Where values outgrow the sizes assumed, the whole is begun again (`sizing.py`).
 """
@@ -74,6 +77,8 @@ def following(context: "Context", state: RunState) -> RunState:
         relative=judging.relative(context, state),
         terms=judging.terms(context, state),
         best_residual=math.inf,
+        best=None,
+        best_stop=None,
         unfinished=state.unfinished if stop is None or stop.converged else stop,
         cuts=0,
     )
@@ -125,14 +130,17 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return _in_new_sizes(context, state, sizes)
     if state.cuts >= (method.cuts if cutting else method.restarts):
         return None
-    if not cutting:
-        end = state.times[-1] if state.times else math.inf
-        return replace(context.begin(_better(state, size), _again(context, state, 1.0), end), cuts=state.cuts + 1)
+    end = state.times[-1] if state.times else math.inf
+    focused = state.focused or _focus(context, state, size)
+    if not cutting or focused != state.focused:
+        anew = context.begin(_better(state, size), _again(context, state, 1.0), end)
+        return replace(anew, cuts=state.cuts + 1, focused=focused)
     if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
     if not state.finished and end == context.march.times[-1] and size <= FAILED:
-        state = replace(state, whole=state.iterate.theta)
+        state = replace(state, whole=_better(state, size).best)
+    state = replace(state, best=None, best_stop=None)  # of another interval than the next
     share = 0.5 if size <= FAILED else 0.25
     end = begin + share * (end - begin)
     shorter = context.begin(state, _again(context, state, _share(context, begin, end)), end)
@@ -160,6 +168,15 @@ def _in_new_sizes(context: "Context", state: RunState, sizes: tuple[float, ...])
         best_stop=None,
     )
     return replace(context.begin(anew, context.first, end), cuts=state.cuts + 1)
+
+
+def _focus(context: "Context", state: RunState, size: float) -> bool:
+    """Whether another attempt at the same is to have points where residuals are large: few places spoil a fair one."""
+    method = context.settings.method
+    steps = automatic(context) and context.problem.domain.dimension == 1  # cutting is cheaper there
+    if not (method.fresh and method.focus) or context.problem.inverse or steps:
+        return False
+    return size <= FAILED and context.collocation.concentrated(state)
 
 
 def _better(state: RunState, size: float) -> RunState:

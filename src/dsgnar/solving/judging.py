@@ -6,7 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from dsgnar.solving.coefficients import Inference
-from dsgnar.solving.error import Estimate, estimate
+from dsgnar.solving.error import estimate
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.inference import infer, unfinished
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
@@ -61,7 +62,7 @@ def estimated(context: "Context", state: RunState) -> Estimate | None:
         return None
     if max(here(context, state)) > FAILED:
         return None
-    return estimate(context.so_far(state).model, state.iterate.theta[None], context.judge)
+    return estimate(context.so_far(state).model, state.iterate.theta[None], context.judge, context.settings.sought)
 
 
 def inferred(context: "Context", state: RunState, stop: StopReason) -> Inference | None:

@@ -72,8 +72,7 @@ class Method:
     search_tolerance: float = 0.25  # of a bracketing search, relative to the target
     search_growth: float = 1.5  # its first stride; doubles in the logarithm until the root is bracketed
     search_evaluations: int = 9
-    # A radius falls by at most this factor in an iteration (infinity: any): one bad sketch must not end a run.
-    search_patience: float = 9.0
+    search_patience: float = 9.0  # by which a radius falls in an iteration at most: one bad sketch must not end a run
     search_reach: float = 3.0  # beyond the initial radius a radius grows by at most this factor in an iteration
     greedy: bool = True  # after stage 1 a bracketing search takes the probe of smallest loss
     slack: float = 0.03  # by which the length of a step may miss, relatively, the radius that was asked for
@@ -85,9 +84,7 @@ class Method:
     rejections: int = 10  # in a row, after which a stage ends
 
     # --- weights (Algorithm 4)
-    exponent: float = (
-        0.0  # alpha of UpdateWeights (section 4.2); 0: weights stay, since scales make conditions comparable
-    )
+    exponent: float = 0.0  # alpha of UpdateWeights (section 4.2); 0: weights stay, scales make conditions comparable
     weight_floor: float = 1e-8  # eps of UpdateWeights
     data_weight: float = 1e-4  # of data in the end, over the smallest weight of an equation (optimise/annealing.py)
 
@@ -96,6 +93,8 @@ class Method:
     ramp: int = 6  # iterations in which the target of stage 2 rises; 0 was too few for the wave equation
     ramp_from: float = 0.5  # where it begins; the paper's target
     wait: Any = By(40, 60)  # iterations before the stage switch is considered
+    fallen: Any = By(math.inf, 1e-10)  # lambda that stage 1 is to reach before; infinity: any
+    long_wait: int = 200  # iterations after which the switch is considered whatever lambda is
     window: Any = By(15, 30)  # W: iterations over which lambda must rise
     slope: float = 1e-4  # of a line through log lambda, at least
     correlation: float = 0.1
@@ -103,9 +102,7 @@ class Method:
     no_damping: Any = By(1e-14, 1e-28)  # lambda that is no more than rounding
     exact_stage: bool = True  # stage 3: the gradient of all points, where stage 2 finds no further decrease
     retreats: int = 2  # how often stage 1 is taken up again after a switch that came too early
-    gain: float = (
-        1e-3  # a stage 2 that collapses before the loss has fallen by this came too early; healthy ones gain 1e5
-    )
+    gain: float = 1e-3  # a stage 2 that collapses before the loss has fallen by this came too early; others gain 1e5
     tries: int = 4  # how often a radius that collapses in stage 3 is widened: another sketch may do better
     wider: float = 100.0  # times the minimum radius: where a collapsed radius starts again
     stall: int = 12  # stages 2 and 3 end when the loss has not halved in so many iterations; 0: never
@@ -122,6 +119,7 @@ class Method:
     wide_gap: float = 3.0  # a gap that is believed at once where the loss falls fast; 8 and 9 were noticed too late
     growth: int = 4  # by which points are multiplied: few sizes, since every size is compiled once
     adaptive: float = 0.0  # share of the interior points that is drawn where residuals are large
+    focus: float = 0.5  # the same in another attempt, after one whose residuals ended large in few places
     candidates: int = 8  # points of which one is chosen by its residual
     held_out: int = 4096  # held-out points of each condition: one batch, and so no kernel of their own
     look_every: int = 5  # iterations between looks at the error and at held-out residuals
@@ -164,11 +162,11 @@ _POSITIVE = (
     "hashes chunk batch probes search_evaluations window rejections points max_points growth gaps candidates held_out "
     "look_every"
 ).split()
-_COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait retreats tries stall warm_up".split()
+_COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait retreats tries stall warm_up long_wait".split()
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
     "sketch_share large_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
-    "at_floor no_damping single_above gap wide_gap interval_goal data_weight"
+    "at_floor no_damping fallen single_above gap wide_gap interval_goal data_weight"
 ).split()
 _SHARES = "shrink ramp_from".split()
 _SIGNED = "exponent slope correlation perturbation".split()
@@ -189,8 +187,8 @@ def check_constant(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a factor above 1, not {value!r}")
     if name in _SIGNED and not (real and math.isfinite(value)):
         raise ValueError(f"{name} must be a number, not {value!r}")
-    if name == "adaptive" and not (real and 0 <= value < 1):
-        raise ValueError(f"adaptive must be a share from 0 up to (not including) 1, not {value!r}")
+    if name in ("adaptive", "focus") and not (real and 0 <= value < 1):
+        raise ValueError(f"{name} must be a share from 0 up to (not including) 1, not {value!r}")
     if name in _SHARES and not (real and 0 < value < 1):
         raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}")
     if name in _SWITCHES and not isinstance(value, bool):
@@ -227,6 +225,7 @@ PAPER = Method(
     hopeless=0,
     large_share=0.45,
     wait=80,
+    fallen=math.inf,
     window=30,
     exact_stage=False,
     retreats=0,

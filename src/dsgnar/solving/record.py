@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from dsgnar.solving.coefficients import Inference
-from dsgnar.solving.error import Estimate
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict

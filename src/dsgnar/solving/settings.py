@@ -15,11 +15,13 @@ from dsgnar.calculus.precision import Precision, dtype_of
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.march import Intervals
-from dsgnar.solving.method import METHODS, Method, check_constant
+from dsgnar.solving.method import FAST, METHODS, Method, check_constant
 
 POINTS_1D = 2048  # interior points of a problem in one variable
 LARGE = 2000  # parameters of a large network
 ENOUGH = 1e-8  # the error with which a problem in several variables is solved where nothing was asked for
+MARGIN = 0.05  # share of the error that is asked for whose square lambda is to reach in stage 1
+CAREFUL = (0.1, 0.8)  # targets in several variables: with 0.2 sharp fronts were not found
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,27 @@ class Settings:
         enough = self.enough if self.enough is not None else ENOUGH if left_open and scaled and many else 0.0
         chosen = replace(self, precision=precision, enough=enough)
         if many:
-            return chosen
+            return replace(chosen, method=chosen._in_several(problem)) if scaled else chosen
         points = self.points or min(chosen.chosen_method().points, POINTS_1D)
         most = self.max_points or max(points, min(chosen.chosen_method().max_points, 4 * POINTS_1D))
         return replace(chosen, points=points, max_points=most)
+
+    def _in_several(self, problem: Problem) -> Method:
+        """The method for several variables, where nothing else was asked for.
+
+        Stage 1 goes slowly, and only as far as the error asks: stage 2 ends with an error that depends on the lambda
+        that stage 1 has found, a few times its square root.
+        """
+        method = self.method if isinstance(self.method, Method) else METHODS[self.method]
+        if problem.inverse:
+            return method
+        if self.targets is None and method.targets == FAST.targets:
+            method = replace(method, targets=CAREFUL)
+        sought = self.tol or self.enough
+        if sought and method.no_damping == FAST.no_damping:
+            least = method.at(self.precision or "single").no_damping
+            method = replace(method, no_damping=max(least, (MARGIN * sought) ** 2))
+        return method
 
     def resolve(self, parameters: int, scales: Scales | None = None, intervals: Intervals | None = None) -> "Resolved":
         """What is in force for a network with so many parameters, and a problem with these scales and intervals."""

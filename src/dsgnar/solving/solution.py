@@ -9,7 +9,8 @@ from dsgnar.problem.reference import Reference
 from dsgnar.solving.abilities import ability
 from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.correction import Correction
-from dsgnar.solving.error import NO_ESTIMATE, estimate
+from dsgnar.solving.error import estimate
+from dsgnar.solving.estimate import NO_ESTIMATE
 from dsgnar.solving.function import Function
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.stop import StopReason

@@ -127,7 +127,7 @@ class Schedule:
         stop = self._stop(plan, state, step)
         if stop is not None:
             return self._instead_of_stopping(plan, state, stop, at_floor)
-        if plan.stage == 1 and (self._switch(plan.lams) or self._undamped(plan)):
+        if plan.stage == 1 and (self._rising(plan.lams) or self._undamped(plan)):
             plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
         if plan.precision != self.precision and self._needs_double(plan, state, step):
             plan = replace(plan, precision=self.precision)
@@ -135,9 +135,11 @@ class Schedule:
             plan = self._grown(plan)
         return Next(plan, state, None)
 
-    @property
-    def _switch(self) -> Rising:
-        return Rising(self.method.wait, self.method.window, self.method.slope, self.method.correlation)
+    def _rising(self, lams: tuple[float, ...]) -> bool:
+        """Whether lambda rises again after it has fallen."""
+        method = self.method
+        wait = method.wait if any(lam < method.fallen for lam in lams) else max(method.wait, method.long_wait)
+        return Rising(wait, method.window, method.slope, method.correlation)(lams)
 
     def _undamped(self, plan: Plan) -> bool:
         """Whether stage 1 has nothing left to seek: steps need no regularisation at all."""

@@ -29,10 +29,9 @@ class RunState:
     times: tuple[float, ...] = ()  # where intervals begin and end, the one being solved included; empty without time
     cuts: int = 0  # how often the interval being solved was cut, or a problem without time begun again
     best: np.ndarray | None = None  # parameters of the best attempt before this one, at a problem without time
-    best_residual: float = (
-        math.inf
-    )  # its largest residual over the size of its terms; of the last attempt at an interval
+    best_residual: float = math.inf  # its largest residual over its terms; of the last attempt at an interval
     best_stop: StopReason | None = None  # and why it ended
+    focused: bool = False  # whether points are drawn where residuals are large, since they were in few places
     whole: np.ndarray | None = None  # parameters of an attempt at all of the time, where that did not fail
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
@@ -58,7 +57,7 @@ class RunState:
     @property
     def points_key(self) -> tuple:
         """What the points in force depend on."""
-        return self.plan.points, self.plan.draw, self.plan.precision, self.interval, self.times[-1:]
+        return self.plan.points, self.plan.draw, self.plan.precision, self.interval, self.times[-1:], self.focused
 
     def going_on(self) -> "RunState":
         """The state without a stop that an interruption or a limit has put there."""

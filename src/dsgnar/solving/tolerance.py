@@ -20,7 +20,7 @@ from dataclasses import replace
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import estimate
-from dsgnar.solving.error import NO_ESTIMATE
+from dsgnar.solving.estimate import NO_ESTIMATE
 from dsgnar.solving.model import Network, default_network, other_network
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution

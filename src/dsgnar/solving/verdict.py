@@ -21,8 +21,8 @@ has a larger one.
 """
 
 import enum
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Iterable
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import jax
@@ -33,11 +33,12 @@ from dsgnar.calculus.jets import LAPLACIAN, MultiIndex, Truncation
 from dsgnar.optimise.residuals import PointSets, Residuals
 from dsgnar.problem.fields import Requests, evaluate
 from dsgnar.problem.scales import of_derivatives
+from dsgnar.solving.evaluation import in_rows
 from dsgnar.solving.fit import excess
+from dsgnar.solving.tangents import Tangents
 
 SOLVED, FAILED = 1e-4, 1e-2
 SAMPLE = 256  # points of each condition
-BATCH = 512  # points at a time
 
 
 class Verdict(enum.Enum):
@@ -117,6 +118,11 @@ class Judge:
                 typical[self.keys.index((u, LAPLACIAN))] = sum(parts)
         return float(size + _rms(slopes) @ typical)
 
+    @cached_property
+    def tangents(self) -> Tangents:
+        """How the derivatives change with the parameters."""
+        return Tangents(self.residuals, self.keys)
+
     @property
     def _seconds(self) -> list[MultiIndex]:
         """The second derivatives that make up a Laplacian."""
@@ -133,14 +139,14 @@ class Judge:
         In float64: parameters found in single precision are judged without the rounding of single.
         """
         wide = jnp.asarray(theta, jnp.float64)
-        return _in_batches(partial(self._network, wide), points)
+        return in_rows(partial(self._network, wide), points)
 
     def linearised(self, name: str, theta: np.ndarray, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """F_m, F_m(0) and dF_m/dv_i at points."""
         values = self.derivatives(theta, points)
         value, nothing = (self.at(name, points, v) for v in (values, np.zeros_like(values)))
         x = points[:, : self.residuals.problem.domain.dimension]
-        slopes = _in_batches(self._slopes[name], values, x)
+        slopes = in_rows(self._slopes[name], values, x)
         target = self.residuals.ansatz.target(jnp.asarray(points.T))
         if target is not None:
             value = value - self.residuals.ansatz.size(name) * np.asarray(target)
@@ -148,7 +154,7 @@ class Judge:
 
     def at(self, name: str, points: np.ndarray, values: np.ndarray) -> np.ndarray:
         """F_m at points where the derivatives have the given values."""
-        return _in_batches(self._values[name], values, points[:, : self.residuals.problem.domain.dimension])
+        return in_rows(self._values[name], values, points[:, : self.residuals.problem.domain.dimension])
 
     def _derivatives(self, theta: jax.Array, x: jax.Array) -> jax.Array:
         residuals, problem = self.residuals, self.residuals.problem
@@ -164,14 +170,6 @@ class Judge:
 def _bare(requests: Requests) -> bool:
     """Whether a condition asks for Laplacians alone."""
     return set().union(*requests.values()) == {LAPLACIAN}
-
-
-def _in_batches(kernel: Callable, *arrays: np.ndarray) -> np.ndarray:
-    """A kernel over rows in batches of one size, so that it is compiled once; in float64."""
-    count = len(arrays[0])
-    padded = [np.concatenate([a, np.repeat(a[-1:], -count % BATCH, axis=0)]).astype(np.float64) for a in arrays]
-    done = [kernel(*(jnp.asarray(a[k : k + BATCH]) for a in padded)) for k in range(0, count, BATCH)]
-    return np.concatenate([np.asarray(part) for part in done])[:count]
 
 
 def _rms(values) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
-from dsgnar.solving.error import Estimate
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.march import March
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome

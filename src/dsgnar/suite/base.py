@@ -19,6 +19,7 @@ TUNED = replace(
     redraws=0,
     search_patience=math.inf,
     undamped=0,
+    fallen=math.inf,
     restarts=0,
     hopeless=0,
     large_share=0.45,
