@@ -12,7 +12,8 @@ from dsgnar.calculus.precision import x64
 from dsgnar.problem.reference import interior_grid
 from dsgnar.solving import intervals, judging
 from dsgnar.solving.context import Context
-from dsgnar.solving.error import OWN_ROWS, _Estimator, estimate
+from dsgnar.solving.error import Estimator, estimate
+from dsgnar.solving.linearised import Equation
 from dsgnar.solving.model import Model
 from dsgnar.solving.settings import CAREFUL, Settings
 from dsgnar.solving.solution import Solution
@@ -68,7 +69,7 @@ def test_an_error_at_a_front_is_seen(error):
 
 def test_polynomials_are_enough_where_they_resolve_the_solution():
     smooth, sharp = (
-        _Estimator(s.model, s.thetas, Judge(s.residuals)) for s in (wrong_by(1e-3, 2.0), wrong_by(1e-3, STEEP))
+        Estimator(Equation(s.model, s.thetas, Judge(s.residuals))) for s in (wrong_by(1e-3, 2.0), wrong_by(1e-3, STEEP))
     )
     assert smooth.resolved and not sharp.resolved
 
@@ -76,15 +77,15 @@ def test_polynomials_are_enough_where_they_resolve_the_solution():
 def test_a_rough_estimate_does_above_the_tolerance(monkeypatch):
     """The space that follows the solution costs seconds."""
     solution = wrong_by(1e-2)
-    monkeypatch.setattr(_Estimator, "own", lambda self: pytest.fail("not needed"))
+    monkeypatch.setattr(Estimator, "own", lambda self: pytest.fail("not needed"))
     found = estimate(solution.model, solution.thetas, Judge(solution.residuals), tol=1e-8)
     assert not found.meets(1e-8)
 
 
 def test_points_of_the_estimate_are_where_residuals_are_large():
     solution = wrong_by(0.0, turned=0.01)
-    estimator = _Estimator(solution.model, solution.thetas, Judge(solution.residuals), rows=OWN_ROWS)
-    pde = next(row for row in estimator._rows[0] if row.name == "pde")
+    equation = Equation(solution.model, solution.thetas, Judge(solution.residuals), fronts=True)
+    pde = next(row for row in equation.rows[0] if row.name == "pde")
     near = np.abs(pde.points[:, 0] - 0.3 * pde.points[:, 1]) < 2 / STEEP
     assert near.mean() > 2 * (2 / STEEP)  # twice as many as uniform ones
     mean = np.sum(pde.weight[:, None] ** 2 * pde.points**2, axis=0) / np.sum(pde.weight**2)
@@ -133,9 +134,9 @@ def test_residuals_in_few_places_are_noticed():
     context, state = ended(
         front(), wrong_by(0.0, turned=0.01).thetas[0], scales=None, method=dataclasses.replace(ds.FAST, scaled=False)
     )
-    assert context.collocation.concentrated(state)
+    assert judging.concentrated(context, state)
     context, state = ended(front())
-    assert not context.collocation.concentrated(state)
+    assert not judging.concentrated(context, state)
 
 
 def test_a_fair_attempt_that_few_places_spoil_is_made_again_with_points_there(monkeypatch):
@@ -151,7 +152,7 @@ def test_a_fair_attempt_that_few_places_spoil_is_made_again_with_points_there(mo
     context, state = ended(heat)
     sizes = iter([1e-3, 1e-4, 1e-4])
     monkeypatch.setattr(judging, "here", lambda context, state: (next(sizes),))
-    monkeypatch.setattr(type(context.collocation), "concentrated", lambda self, state: True)
+    monkeypatch.setattr(judging, "concentrated", lambda context, state: True)
     again = intervals.again(context, state)
     assert again.focused and again.times == state.times and again.best_residual == 1e-3
     np.testing.assert_array_equal(again.best, state.iterate.theta)

@@ -20,11 +20,10 @@ from dsgnar.problem.domain import Box, Initial, Interior, Points
 from dsgnar.problem.sampling import held_out, prefer, sample
 from dsgnar.solving.evaluation import located
 from dsgnar.solving.march import March
+from dsgnar.solving.method import Method
 from dsgnar.solving.model import Model
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.state import RunState
-
-FEW, MOST = 0.02, 0.5  # residuals are concentrated where so few of the points have most of the sum of squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class Collocation:
                 sample, condition.part, domain, rng=rng, method=condition.sampling or "uniform",
                 near=condition.near, periodic=problem.periodic,
             )  # fmt: skip
-            large = round(self._following(state) * number) if inside else 0
+            large = round(_following(method, state) * number) if inside else 0
             out[name] = draw(count=number - large)
             if large:
                 candidates = draw(count=method.candidates * large)
@@ -102,21 +101,6 @@ class Collocation:
                 chosen = prefer(np.abs(residual.astype(np.float64)), large, rng)
                 out[name] = np.concatenate([out[name], candidates[chosen]])
         return out
-
-    def concentrated(self, state: RunState) -> bool:
-        """Whether most of the squared residual of an equation sits in few of its held-out points."""
-        for name, points in self.held_out_points(state).items():
-            if not isinstance(self.residuals.problem.conditions[name].part, Interior):
-                continue
-            squares = np.sort(self.residuals.vector(name, jnp.asarray(state.iterate.theta), points).astype(np.float64) ** 2)
-            if squares[-round(FEW * len(squares)) :].sum() > MOST * squares.sum():
-                return True
-        return False
-
-    def _following(self, state: RunState) -> float:
-        """The share of the points that follows the residual."""
-        method = self.settings.method
-        return method.adaptive or (method.focus if state.focused else 0.0)
 
     def _remembered(self, purpose: str, state: RunState, make) -> Any:
         key = self._key(state)
@@ -127,7 +111,7 @@ class Collocation:
 
     def _key(self, state: RunState) -> tuple:
         """All that the points of a state, and the values handed over to them, depend on."""
-        followed = state.iterate.theta.tobytes() if self._following(state) else b""
+        followed = state.iterate.theta.tobytes() if _following(self.settings.method, state) else b""
         handed_over = state.finished[-1].tobytes() if state.finished else b""
         return *state.points_key, followed, handed_over
 
@@ -163,3 +147,8 @@ class Collocation:
             before = located(model, points, state.interval - 1)
             values = self.residuals.vector(name, jnp.asarray(state.finished[-1]), before)
         return np.concatenate([placed, values[:, None].astype(np.float64)], axis=1)
+
+
+def _following(method: Method, state: RunState) -> float:
+    """The share of the points that follows the residual."""
+    return method.adaptive or (method.focus if state.focused else 0.0)

@@ -176,7 +176,7 @@ def _focus(context: "Context", state: RunState, size: float) -> bool:
     steps = automatic(context) and context.problem.domain.dimension == 1  # cutting is cheaper there
     if not (method.fresh and method.focus) or context.problem.inverse or steps:
         return False
-    return size <= FAILED and context.collocation.concentrated(state)
+    return size <= FAILED and judging.concentrated(context, state)
 
 
 def _better(state: RunState, size: float) -> RunState:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import jax.numpy as jnp
 import numpy as np
 
+from dsgnar.problem.domain import Interior
 from dsgnar.solving.coefficients import Inference
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import Estimate
@@ -15,6 +16,8 @@ from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
+
+FEW, MOST = 0.02, 0.5  # residuals are concentrated where so few of the points have most of the sum of squares
 
 
 def worst(context: "Context", state: RunState) -> tuple[float, ...]:
@@ -44,6 +47,17 @@ def relative(context: "Context", state: RunState) -> tuple[float, ...]:
     """The same, of the worst interval so far."""
     now = here(context, state)
     return now if state.relative is None else tuple(map(max, now, state.relative))
+
+
+def concentrated(context: "Context", state: RunState) -> bool:
+    """Whether most of the squared residual of an equation sits in few of its held-out points."""
+    for name, points in context.collocation.held_out_points(state).items():
+        if isinstance(context.problem.conditions[name].part, Interior):
+            residual = context.residuals.vector(name, jnp.asarray(state.iterate.theta), points).astype(np.float64)
+            squares = np.sort(residual**2)
+            if squares[-round(FEW * len(squares)) :].sum() > MOST * squares.sum():
+                return True
+    return False
 
 
 def estimated(context: "Context", state: RunState) -> Estimate | None:
