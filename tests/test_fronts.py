@@ -183,7 +183,8 @@ def test_stage_one_goes_as_far_as_the_error_asks():
     method = lambda problem, **options: Settings(**options).for_problem(problem).chosen_method()
     assert method(several).targets == CAREFUL and method(one).targets == ds.FAST.targets
     assert method(several).no_damping == pytest.approx((0.05 * 1e-8) ** 2)
-    assert method(several, tol=1e-4).no_damping == pytest.approx((0.05 * 1e-4) ** 2)
+    assert method(several, tol=1e-10).no_damping == pytest.approx((0.05 * 1e-10) ** 2)
+    assert method(several, tol=1e-3).no_damping == 1e-16
     assert method(several, enough=0).no_damping == method(one).no_damping == ds.FAST.no_damping.double
     assert method(several, targets=(0.3, 0.7)).targets == (0.3, 0.7)
     assert method(several, method=dataclasses.replace(ds.FAST, no_damping=1e-20)).no_damping == 1e-20

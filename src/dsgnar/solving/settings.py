@@ -20,6 +20,7 @@ from dsgnar.solving.method import FAST, METHODS, Method, check_constant
 POINTS_1D = 2048  # interior points of a problem in one variable
 LARGE = 2000  # parameters of a large network
 ENOUGH = 1e-8  # the error with which a problem in several variables is solved where nothing was asked for
+SMALL = 1e-16  # lambda that stage 1 is to reach in any case; Burgers' equation with tol=1e-3 was not solved from 2.5e-9
 MARGIN = 0.05  # share of the error that is asked for whose square lambda is to reach in stage 1
 CAREFUL = (0.1, 0.8)  # targets in several variables: with 0.2 sharp fronts were not found
 
@@ -117,7 +118,7 @@ class Settings:
         sought = self.tol or self.enough
         if sought and method.no_damping == FAST.no_damping:
             least = method.at(self.precision or "single").no_damping
-            method = replace(method, no_damping=max(least, (MARGIN * sought) ** 2))
+            method = replace(method, no_damping=max(least, min(SMALL, (MARGIN * sought) ** 2)))
         return method
 
     def resolve(self, parameters: int, scales: Scales | None = None, intervals: Intervals | None = None) -> "Resolved":
