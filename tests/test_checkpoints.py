@@ -236,7 +236,7 @@ def undisturbed(shared_kernels, tmp_path_factory):
     [
         # new points in every iteration, then more of them, and a hand-over
         (RAW | dict(intervals=2, max_iterations=8, gap=1.05, gaps=1), ("points", "interval", "stage")),
-        (dict(precision="double", warm_up=3, single_above=math.inf), ("precision", "stage")),
+        (dict(precision="double", warm_up=3, single_above=math.inf, long_wait=0), ("precision", "stage")),
         # points that stay, and are not evaluated again
         (dict(precision="single", method="paper", minimum_radius=1e-9), ("stage",)),
     ],

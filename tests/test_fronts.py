@@ -181,6 +181,9 @@ def test_stage_one_goes_as_far_as_the_error_asks():
         ds.Problem(ds.Box(x=(0, 1)), ("u",), {"f": ds.interior(lambda u: u.x), "b": ds.boundary(lambda u: u)}),
     )
     method = lambda problem, **options: Settings(**options).for_problem(problem).chosen_method()
+    assert (
+        method(several).fallen == 1e-10 and method(one).fallen == method(several, precision="single").fallen == math.inf
+    )
     assert method(several).targets == CAREFUL and method(one).targets == ds.FAST.targets
     assert method(several).no_damping == pytest.approx((0.05 * 1e-8) ** 2)
     assert method(several, tol=1e-10).no_damping == pytest.approx((0.05 * 1e-10) ** 2)

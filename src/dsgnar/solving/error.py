@@ -50,10 +50,10 @@ RESOLVED = 1e-2  # the relative error with which polynomials are to follow a sol
 def estimate(
     model: Model, thetas: Float[np.ndarray, "intervals parameters"], judge: Judge, tol: float = math.inf
 ) -> Estimate:
-    """The error of a solution; a rough estimate does where that is above a tolerance already."""
+    """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already."""
     estimator = Estimator(Equation(model, thetas, judge))
     found = estimator.smooth()
-    if (tol < math.inf and not found.meets(tol)) or estimator.resolved:
+    if not found.known or (tol < math.inf and not found.meets(tol)) or estimator.resolved:
         return found
     return Estimator(replace(estimator.equation, fronts=True)).own()
 

@@ -93,7 +93,7 @@ class Method:
     ramp: int = 6  # iterations in which the target of stage 2 rises; 0 was too few for the wave equation
     ramp_from: float = 0.5  # where it begins; the paper's target
     wait: Any = By(40, 60)  # iterations before the stage switch is considered
-    fallen: Any = By(math.inf, 1e-10)  # lambda that stage 1 is to reach before; infinity: any
+    fallen: float = math.inf  # lambda that stage 1 is to reach before; infinity: any
     long_wait: int = 200  # iterations after which the switch is considered whatever lambda is
     window: Any = By(15, 30)  # W: iterations over which lambda must rise
     slope: float = 1e-4  # of a line through log lambda, at least
@@ -225,7 +225,6 @@ PAPER = Method(
     hopeless=0,
     large_share=0.45,
     wait=80,
-    fallen=math.inf,
     window=30,
     exact_stage=False,
     retreats=0,

@@ -19,7 +19,6 @@ TUNED = replace(
     redraws=0,
     search_patience=math.inf,
     undamped=0,
-    fallen=math.inf,
     restarts=0,
     hopeless=0,
     large_share=0.45,
