@@ -165,10 +165,11 @@ def test_a_fair_attempt_that_few_places_spoil_is_made_again_with_points_there(mo
     np.testing.assert_array_equal(cut.whole, second.iterate.theta)
 
 
-@pytest.mark.parametrize("options", [dict(focus=0.0), dict(fresh=False)])
+@pytest.mark.parametrize("options", [dict(focus=0.0), dict(fresh=False), dict(adaptive=0.5)])
 def test_no_such_attempt_where_points_do_not_follow(options, monkeypatch):
     context, state = ended(front(), method=dataclasses.replace(ds.FAST, **options))
     monkeypatch.setattr(judging, "here", lambda context, state: (1e-3,))
+    monkeypatch.setattr(judging, "concentrated", lambda context, state: True)
     assert not intervals.again(context, state).focused
 
 

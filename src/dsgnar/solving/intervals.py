@@ -174,7 +174,7 @@ def _focus(context: "Context", state: RunState, size: float) -> bool:
     """Whether another attempt at the same is to have points where residuals are large: few places spoil a fair one."""
     method = context.settings.method
     steps = automatic(context) and context.problem.domain.dimension == 1  # cutting is cheaper there
-    if not (method.fresh and method.focus) or context.problem.inverse or steps:
+    if not (method.fresh and method.focus) or method.adaptive or context.problem.inverse or steps:
         return False
     return size <= FAILED and judging.concentrated(context, state)
 

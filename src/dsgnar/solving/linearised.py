@@ -135,7 +135,7 @@ class Equation:
         return points, np.prod(np.where(free, np.maximum(1 - xi**2, 1e-16) ** 0.25 * math.sqrt(np.pi / 2), 1.0), axis=1)
 
     def _where_large(self, name: str, k: int, points: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A quarter of the points, most of them where residuals are large, and weights as if they were anywhere."""
+        """A quarter of the points, more of them where residuals are large, and weights as if there were not."""
         theta, placed = jnp.asarray(self.wide[k]), located(self.model, points, k)
         size = np.abs(self.model.residuals.vector(name, theta, placed))
         density = 0.5 + 0.5 * size / max(float(np.mean(size)), 1e-300)

@@ -2,11 +2,12 @@
 
 Stage 1 seeks a region where little regularisation is needed: with a small target ratio lambda falls over many orders of
 magnitude. Once log lambda rises again over a window (a line fitted to it has a positive slope and correlation), stage 2
-raises the target and descends. Six rules go beyond the paper:
+raises the target and descends. Seven rules go beyond the paper:
 
   target    In stage 2 the target goes on rising, from the paper's 0.5 to 0.8. A step with the ratio 0.5 halves the loss; one
             with 0.9 may take away nine tenths of it. But at once it would be too much: the wave equation then left the
             region of small lambda that stage 1 had found.
+  fallen    Lambda that rises before it has fallen far is noise: until then the switch waits longer.
   undamped  Stage 1 also ends where lambda is down to rounding: there is nothing left to seek.
   stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
             gradient is small, its sketch points anywhere, and the radius collapses. Stage 3 takes the gradient of all
