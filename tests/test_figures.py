@@ -306,3 +306,24 @@ def test_plot_draws_a_run_directory_again(tmp_path):
 def test_plot_says_what_is_wrong(tmp_path):
     result = CliRunner().invoke(app, ["plot", str(tmp_path)])
     assert result.exit_code == 2 and "no run in" in result.output.replace("\n", " ")
+
+
+def test_reproduce_summary_keeps_its_run_and_draws_it_again(tmp_path):
+    command = ["reproduce", "summary", "wave", "--preset", "single", "-q", "--out", str(tmp_path)]
+    first = CliRunner().invoke(app, [*command, "--max-seconds", "0.001"])
+    assert first.exit_code == 0, first.output
+    assert (tmp_path / "summary.png").stat().st_size > 10_000
+    before = (tmp_path / "result.json").stat().st_mtime_ns
+    again = CliRunner().invoke(app, [*command, "--max-seconds", "0.001", "--format", "svg"])
+    assert again.exit_code == 0, again.output
+    assert (tmp_path / "result.json").stat().st_mtime_ns == before  # read, not solved again
+    drawn = (tmp_path / "summary.svg").read_text()
+    assert drawn.count("iteration") >= 2 and "Loss" in drawn
+
+
+@pytest.mark.parametrize("name", ["a line", "a line and time", "a flow", "a square and time"])
+def test_the_summary_is_solution_loss_and_error(name):
+    solution, reference, _ = drawn(name)
+    titles = [a.get_title(loc="left") for a in figures.summary(solution, reference).axes if a.get_title(loc="left")]
+    expected = [KINDS[name][3][0], "Loss", "Relative error"]
+    assert titles == [f"$\\bf{{({letter})}}$ {title}" for letter, title in zip("abc", expected, strict=True)]

@@ -6,14 +6,13 @@ from typing import Annotated, Literal
 
 import typer
 
-from dsgnar.cli.common import NOT_SOLVED, drawn, err, explained, out, say, wrong_values
+from dsgnar.cli.common import continued, drawn, err, explained, out, wrong_values
 from dsgnar.cli.measuring import Into, fill, reproduce
 from dsgnar.cli.solving import Preset
 from dsgnar.showing import figures
 from dsgnar.showing.figures.page import DPI
 from dsgnar.showing.progress import Progress
 from dsgnar.showing.words import duration
-from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.tools.bench import ablation, machine
 
@@ -50,7 +49,7 @@ def ablation_(
     limits = {"max_iterations": max_iterations} | ({} if max_seconds is None else {"max_seconds": max_seconds})
     found: list[ablation.Run] = []
     with explained():
-        try:
+        with continued(directory):
             observers = () if quiet else (Progress(err, study.name),)
             laps, last, total = [], time.monotonic(), seeds * len(variants)
             for run in ablation.runs(directory, study, variants, seeds, limits, observers):
@@ -59,9 +58,6 @@ def ablation_(
                 last, missing = time.monotonic(), total - len(found)
                 left = f"  about {duration(missing * sum(laps) / len(laps))} left" if laps and missing else ""
                 out.print(_line(run, len(found), total) + left, markup=False)
-        except (Interrupted, Terminated):
-            say(f"interrupted; run the same command again to continue, its runs are in {directory}")
-            raise typer.Exit(NOT_SOLVED) from None
         stamp = f"`dsgnar reproduce ablation`, {study.name}, {machine.stamp()}."
         text = ablation.markdown(found, stamp)
         write_atomically(directory / study.name / "ablation.md", text.encode())

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from dsgnar.calculus.team import TeamError
 from dsgnar.calculus.version import VERSION
+from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.storing.runs import RunError, WrongDirectory
 from dsgnar.suite.statement import StatementError
 
@@ -68,6 +69,16 @@ def wrong_values() -> Iterator[None]:
         raise
     except (TypeError, ValueError) as error:
         usage(error)
+
+
+@contextmanager
+def continued(directory: Path) -> Iterator[None]:
+    """Within, a signal ends the command after the current iteration; the same command continues."""
+    try:
+        yield
+    except (Interrupted, Terminated):
+        say(f"interrupted; run the same command again to continue from what is in {directory}")
+        raise typer.Exit(NOT_SOLVED) from None
 
 
 @contextmanager

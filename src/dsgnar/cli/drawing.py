@@ -5,30 +5,62 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from dsgnar.cli.common import app, drawn, explained, out, say, wrong_values
+from dsgnar.cli.common import app, continued, drawn, err, explained, out, say, wrong_values
 from dsgnar.cli.measuring import reproduce
 from dsgnar.cli.solving import Preset, Problem
 from dsgnar.showing import figures
 from dsgnar.showing.figures.page import DPI
+from dsgnar.showing.progress import Progress
 from dsgnar.storing import runs
 from dsgnar.suite.own_file import find
+from dsgnar.tools.bench import kept
 
 Iterations = Annotated[int, typer.Option(help="Iterations before the one that is drawn.", min=1)]
+Form = Annotated[Literal["png", "pdf", "svg"], typer.Option("--format", "-f", help="Format of the picture.")]
 Where = Annotated[Path, typer.Option("--out", "-o", help="The picture: .png, .pdf or .svg.", dir_okay=False)]
 
 
 @app.command()
 def plot(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.", file_okay=False)],
-    form: Annotated[
-        Literal["png", "pdf", "svg"], typer.Option("--format", "-f", help="Format of the picture.")
-    ] = "png",
+    form: Form = "png",
 ) -> None:
     """Draw the solution and the course of a run, as figure.png (or .pdf, .svg) in its directory."""
     path = directory / f"figure.{form}"
     with explained():
         statement, solution = runs.recall(directory), runs.load(directory)
         drawn(path, lambda partial: figures.save(solution, statement.reference(), partial, statement.title))
+    out.print(f"written: {path}", markup=False)
+
+
+@reproduce.command("summary")
+def summary(
+    problem: Problem = "burgers",
+    preset: Preset = "double",
+    directory: Annotated[
+        Path, typer.Option("--out", "-o", help="Directory of the run; one that is there continues.", file_okay=False)
+    ] = Path("runs/summary"),
+    max_seconds: Annotated[float | None, typer.Option(help="Time limit of the solve.")] = None,
+    form: Form = "png",
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Solve a problem, and draw its solution, its loss and its error side by side (Figure 1).
+
+    Ctrl-C stops after the current iteration. Run the command again to continue, or to draw a run that has ended.
+    """
+    limits = {} if max_seconds is None else {"max_seconds": max_seconds}
+    path = directory / f"summary.{form}"
+
+    def stated():
+        statement = find(problem, preset, warn=say)
+        return statement, statement.changed(limits)
+
+    with explained(), wrong_values():
+        with continued(directory):
+            kept.solved(directory, stated, limits, () if quiet else (Progress(err),))
+        statement, solution = runs.recall(directory), runs.load(directory)
+        picture = figures.summary(solution, statement.reference(), statement.title)
+        drawn(path, lambda partial: picture.savefig(partial, dpi=DPI))
     out.print(f"written: {path}", markup=False)
 
 

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from dsgnar.cli.common import NOT_SOLVED, app, err, explained, failed, out, say, wrong_values
+from dsgnar.cli.common import app, continued, err, explained, failed, out, wrong_values
 from dsgnar.showing.progress import Progress
-from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.tools import bench as benches
 from dsgnar.tools.bench import jacobians, machine, records, report, results
@@ -195,14 +194,11 @@ def results_(
     limits = {} if max_seconds is None else {"max_seconds": max_seconds}
     found = []
     with explained():
-        try:
+        with continued(directory):
             for row, result in results.table(directory, chosen, limits, () if quiet else (Progress(err),)):
                 found.append((row, result))
                 here = results.error(result)
                 out.print(f"{row.name:28} paper {row.paper:.2e}  here {here:.2e}  {result['seconds']['solve']:.0f} s")
-        except (Interrupted, Terminated):
-            say(f"interrupted; run the same command again to continue, its runs are in {directory}")
-            raise typer.Exit(NOT_SOLVED) from None
         text = results.markdown(found, f"`dsgnar reproduce results`, {machine.stamp()}.")
         write_atomically(directory / "results.md", text.encode())
         fill(into, "results", text)

@@ -34,16 +34,28 @@ def page(
 
     `vectors` says which unknowns form a vector, `{"velocity": ("u", "v")}`; by default those that the reference names.
     """
-    quality = Quality(solution, reference)
-    if vectors is None:
-        vectors = {} if reference is None else reference.groups
     history, timed, lower = solution.history, [], []
     if history:
         followed = "Error" if any(r.error for r in history) else HELD_OUT.title
         timed = [(f"{followed} over wall time", lambda axis: course.errors(axis, history, "seconds"))]
         lower = course.panels(solution)
-    rows = [*panels.rows(solution, quality, vectors, timed), *fits.rows(solution), lower[:3], lower[3:]]
+    rows = [*_upper(solution, reference, vectors, timed), *fits.rows(solution), lower[:3], lower[3:]]
     return _compose(solution, [row for row in rows if row], title, figure)
+
+
+@styled
+def summary(solution: Solution, reference: Reference | None = None, title: str = "") -> Figure:
+    """The solution, its loss and its error in one row: Figure 1 of the paper."""
+    (first, *_), *_ = _upper(solution, reference, None, [])
+    return _compose(solution, [[first, *course.panels(solution)[:2]]], title, None)
+
+
+def _upper(
+    solution: Solution, reference: Reference | None, vectors: Mapping[str, tuple[str, ...]] | None, timed: list[Panel]
+) -> list[list[Panel]]:
+    if vectors is None:
+        vectors = {} if reference is None else reference.groups
+    return panels.rows(solution, Quality(solution, reference), vectors, timed)
 
 
 def _compose(solution: Solution, rows: list[list[Panel]], title: str, figure: Figure | None) -> Figure:
