@@ -12,6 +12,7 @@ import pytest
 import dsgnar as ds
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials, Waves
+from dsgnar.cli import assigning
 from dsgnar.problem.reference import interior_grid
 from dsgnar.solving import judging, tolerance
 from dsgnar.solving.context import Context
@@ -278,6 +279,61 @@ def test_levels_grow():
 def test_a_network_of_your_own_is_not_widened():
     own = jax.tree_util.Partial(lambda x: x[:1])
     assert len(list(tolerance.levels(reaction(), own, Settings(tol=1e-6)))) == 1
+
+
+def pair():
+    """u'' = 6 u^2 once more, with its slope."""
+    return ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u", "v"),
+        {
+            "slope": ds.interior(lambda u, v: u.x - v),
+            "equation": ds.interior(lambda u, v: v.x - 6 * u**2),
+            "ends": ds.boundary(lambda u, x: u - (1 + x) ** -2.0),
+        },
+    )
+
+
+def test_every_unknown_may_have_its_tolerance(tmp_path):
+    solution = ds.solve(pair(), tol={"u": 1e-5, "v": 0.1}, max_iterations=200, **SMALL)
+    settings, outcome = solution.outcome.settings, solution.outcome
+    assert settings.tol == 1e-5 and settings.looser == pytest.approx({"u": 1.0, "v": 1e4})
+    assert outcome.tolerance_met and "tolerance u 1e-05, v 0.1 met" in solution.summary()
+    solution.save(tmp_path / "run")
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["tol"] == pytest.approx({"u": 1e-5, "v": 0.1}) and result["tolerance_met"] is True
+    again = ds.load(tmp_path / "run", pair(), network=SMALL["network"])
+    assert again.outcome.settings.looser == settings.looser and again.outcome.tolerance_met
+
+
+def test_looser_tolerances_are_met_by_larger_errors():
+    found = Estimate({"u": 1e-6, "v": 1e-3}, 1.0, 0.0, {"u": 0.0, "v": 0.0})
+    assert found.meets(1e-5, {"u": 1.0, "v": 1e3}) and not found.meets(1e-5, {"u": 1.0, "v": 1e2})
+    assert not found.meets(1e-5)
+    assert with_error(Verdict.PARTLY, found, 1e-5, {"u": 1.0, "v": 1e3}) is Verdict.SOLVED
+    assert with_error(Verdict.PARTLY, found, 1e-5, {"u": 1.0, "v": 1e4}) is Verdict.PARTLY  # 0.1 is too much to be right
+
+
+@pytest.mark.parametrize(
+    ("tol", "message"),
+    [({"u": 1e-6}, r"each unknown \(u, v\), not for u"), ({"u": 1e-6, "p": 1e-3}, "not for u, p"), ({}, "empty mapping")],
+)
+def test_tolerances_name_all_unknowns(tol, message):
+    with pytest.raises(ValueError, match=message):
+        ds.solve(pair(), tol=tol)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1e-6", 1e-6), ("u=1e-6,p=1e-3", {"u": 1e-6, "p": 1e-3}), ("u=1e-6, v=2", {"u": 1e-6, "v": 2})]
+)
+def test_the_command_line_takes_tolerances(text, expected):
+    assert assigning.tolerance(text) == expected
+
+
+@pytest.mark.parametrize("text", ["small", "u=", "u=1e-6,v", "u=1e-6,u=1e-3"])
+def test_the_command_line_refuses_other_tolerances(text):
+    with pytest.raises(ValueError, match="--tol"):
+        assigning.tolerance(text)
 
 
 def test_a_tolerance_that_single_precision_cannot_reach_is_refused():

@@ -44,6 +44,10 @@ def test_statements_are_complete_and_plain(name):
     assert all(c.weight is None and c.points is None and not c.near for c in problem.conditions.values())
 
 
+def bump(p):
+    return jnp.sin(jnp.pi * p[0]) * jnp.sin(jnp.pi * p[1])
+
+
 EXACT = {
     "Heat2d-MS": lambda p: jnp.sin(20 * jnp.pi * p[0]) * jnp.sin(jnp.pi * p[1]) * jnp.exp(-626 / 625 * p[2]),
     "Wave1d-C": lambda p: (
@@ -52,20 +56,33 @@ EXACT = {
     ),
     "PNd": lambda p: jnp.sum(jnp.sin(jnp.pi * p / 2)),
     "HNd": lambda p: jnp.exp(jnp.sum(p[:-1] ** 2) / 2 + p[-1]),
+    "PInv": lambda p: jnp.stack([bump(p), 1 / (1 + jnp.sum(p**2) + jnp.sum((p - 1) ** 2))]),
+    "HInv": lambda p: jnp.stack([jnp.exp(-p[2]) * bump(p), 2 + bump(p)]),
 }
 
 
 @pytest.mark.parametrize("name", EXACT)
 def test_closed_forms_solve_their_statements(name):
     case, problem = CASES[name], stated(name)
-    u = lambda p: EXACT[name](p)[None]
-    for condition in problem.conditions:
-        part = problem.conditions[condition].part
+    u = lambda p: jnp.atleast_1d(EXACT[name](p))
+    for condition, stated_ in problem.conditions.items():
+        if stated_.measured is not None:
+            continue  # noisy
+        part = stated_.part
         points = sample(part, problem.domain, 40, stream(0, "pinnacle"))
         residual = jax.jit(jax.vmap(lambda p, condition=condition: problem.residual(condition, u, p)))(points)
         assert np.abs(residual).max() < 1e-11 * 64 * np.pi**2, condition
-        there = jax.vmap(lambda p: EXACT[name](p))(jnp.asarray(points))
-        np.testing.assert_allclose(case.anywhere(points)[:, 0], there, atol=1e-13)
+        np.testing.assert_allclose(case.anywhere(points), jax.vmap(u)(jnp.asarray(points)), atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["PInv", "HInv"])
+def test_fields_are_sought_from_2500_values_with_a_noise_of_a_tenth(name):
+    data = stated(name).conditions["data"]
+    points = data.part.table(stated(name).domain)
+    noise = data.measured.values - CASES[name].anywhere(points)[:, 0]
+    assert len(noise) == 2500 and np.abs(points).max() <= 1
+    assert abs(noise.mean()) < 4 * 0.1 / 50 and abs(noise.std() - 0.1) < 4 * 0.1 / np.sqrt(5000)
+    np.testing.assert_array_equal(CASES[name].problem().conditions["data"].measured.values, data.measured.values)
 
 
 @pytest.mark.parametrize("name", ["Burgers1d-C", "Burgers2d-C", "Heat2d-LT", "KS"])

@@ -1,4 +1,4 @@
-"""What `--set NAME=VALUE` and `--data NAME=FILE` mean."""
+"""What `--set NAME=VALUE`, `--tol` and `--data NAME=FILE` mean."""
 
 import ast
 import math
@@ -31,6 +31,20 @@ def _value(text: str) -> Any:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):
         return text
+
+
+def tolerance(text: str) -> float | dict[str, float]:
+    """What `--tol` gives: `1e-6`, or a number for each unknown, `u=1e-6,p=1e-3`."""
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = [part.split("=") for part in text.split(",")]
+        each = {name.strip(): float(value) for name, value in pairs}
+    except ValueError:
+        raise ValueError(f"--tol {text}: write a number, or one for each unknown, such as u=1e-6,p=1e-3") from None
+    if len(each) < len(pairs):
+        raise ValueError(f"--tol {text}: an unknown is given twice; leave one out")
+    return each
 
 
 def data_files(assigned: Sequence[str]) -> dict[str, Path]:

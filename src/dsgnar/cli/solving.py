@@ -11,7 +11,7 @@ import typer
 from dsgnar.calculus.devices import current
 from dsgnar.calculus.team import PATIENCE
 from dsgnar.cli import placing
-from dsgnar.cli.assigning import assignments, data_files
+from dsgnar.cli.assigning import assignments, data_files, tolerance
 from dsgnar.cli.common import (
     FAILED,
     GOOD,
@@ -84,7 +84,8 @@ def solve(
         typer.Option(help="fast, or paper: the paper's algorithms. By default as the preset has it."),
     ] = None,
     tol: Annotated[
-        float | None, typer.Option(help="Relative l2 error to reach; precision, network and points grow until it is.")
+        str | None,
+        typer.Option(help="Relative l2 error to reach, of all unknowns or of each: u=1e-6,p=1e-3. Sizes grow until it is."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
     sketch: Annotated[int | None, typer.Option(help="Rows of the sketch.")] = None,
@@ -125,13 +126,15 @@ def solve(
     iteration; `dsgnar resume` continues it.
     """
     given = dict(
-        precision=precision, method=method, tol=tol, seed=seed, sketch=sketch, points=points,
+        precision=precision, method=method, seed=seed, sketch=sketch, points=points,
         max_iterations=max_iterations, max_seconds=max_seconds,
     )  # fmt: skip
     options: Any = {name: value for name, value in given.items() if value is not None}
     placing.place(ctx, devices, distributed, coordinator, processes, process_id, patience)
     team = current().team
     with explained(), team.agreeing("reading the problem"):
+        with wrong_values():
+            options |= {} if tol is None else {"tol": tolerance(tol)}
         options |= assignments(assigned or (), options)
         statement = find(problem, preset, warn=say if team.leads else _unsaid)
         with wrong_values():

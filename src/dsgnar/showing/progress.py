@@ -166,7 +166,7 @@ def _quantities(history: Sequence[Record]) -> list[tuple[str, str, str]]:
 def _about(run: View) -> str:
     settings, count = run.settings, run.residuals.parameters.count
     sizes = f"{type(run.network).__name__}, {count} parameters, sketch {settings.sketch}"
-    tol = f", tolerance {settings.tol:g}" if settings.tol < math.inf else ""
+    tol = f", tolerance {settings.tolerance}" if settings.tolerance else ""
     where = run.residuals.devices.describe()
     return f"{sizes}, {settings.precision} precision, method {settings.method.name}{tol}{f', {where}' if where else ''}"
 

@@ -77,7 +77,7 @@ def _judged(outcome: Outcome) -> str:
 
 def _estimated(outcome: Outcome) -> str:
     """The estimated error, or why there is none; and the tolerance."""
-    found, tol = outcome.estimate, outcome.settings.tol
+    found, tolerance = outcome.estimate, outcome.settings.tolerance
     if outcome.inference is not None:
         text = f"estimated relative l2 error: unknown ({NO_ESTIMATE})"
     elif found is None:
@@ -88,9 +88,9 @@ def _estimated(outcome: Outcome) -> str:
         text = "estimated relative l2 error: unknown (the equations are too nonlinear at this distance)"
     else:
         text = f"estimated relative l2 error: unknown (estimates differ by a factor of {found.spread:.0e})"
-    if tol == math.inf:
+    if not tolerance:
         return text
-    return f"{text}; tolerance {tol:g} {'met' if outcome.tolerance_met else 'not met'}"
+    return f"{text}; tolerance {tolerance} {'met' if outcome.tolerance_met else 'not met'}"
 
 
 def _table(solution: Solution, held_out: Mapping[str, float], floor: Mapping[str, float]) -> list[str]:

@@ -188,7 +188,7 @@ class Context:
         self.watch.lap()
         if verdict is not Verdict.FAILED and not self.problem.inverse:
             estimated = estimate(so_far.model, so_far.thetas, self.judge)
-            verdict = with_error(verdict, estimated, self.settings.tol)
+            verdict = with_error(verdict, estimated, self.settings.tol, self.settings.looser)
         taken = 0.0 if estimated is None else self.watch.lap()
         inference = judging.inferred(self, state, stop)
         outcome = Outcome(

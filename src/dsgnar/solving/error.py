@@ -22,7 +22,7 @@ rounding of the residuals.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -36,7 +36,7 @@ from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, Correction, Piece, derivative
-from dsgnar.solving.estimate import Estimate
+from dsgnar.solving.estimate import NONE, Estimate
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.linearised import EACH, Equation, rms
 from dsgnar.solving.model import Model
@@ -48,12 +48,16 @@ RESOLVED = 1e-2  # the relative error with which polynomials are to follow a sol
 
 @x64
 def estimate(
-    model: Model, thetas: Float[np.ndarray, "intervals parameters"], judge: Judge, tol: float = math.inf
+    model: Model,
+    thetas: Float[np.ndarray, "intervals parameters"],
+    judge: Judge,
+    tol: float = math.inf,
+    looser: Mapping[str, float] = NONE,
 ) -> Estimate:
     """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already."""
     estimator = Estimator(Equation(model, thetas, judge))
     found = estimator.smooth()
-    if not found.known or (tol < math.inf and not found.meets(tol)) or estimator.resolved:
+    if not found.known or (tol < math.inf and not found.meets(tol, looser)) or estimator.resolved:
         return found
     return Estimator(replace(estimator.equation, fronts=True)).own()
 

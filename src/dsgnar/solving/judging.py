@@ -76,7 +76,8 @@ def estimated(context: "Context", state: RunState) -> Estimate | None:
         return None
     if max(here(context, state)) > FAILED:
         return None
-    return estimate(context.so_far(state).model, state.iterate.theta[None], context.judge, context.settings.sought)
+    model, settings = context.so_far(state).model, context.settings
+    return estimate(model, state.iterate.theta[None], context.judge, settings.sought, settings.looser)
 
 
 def inferred(context: "Context", state: RunState, stop: StopReason) -> Inference | None:

@@ -58,7 +58,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
     after = met(context.residuals.devices.team, replace(state, iterate=theta, plan=next_plan, seconds=seconds))
     stop = stop or context.limit(after) or intervals.hopeless(context, after)
     found = judging.estimated(context, after) if stop is None else None
-    if found is not None and found.meets(context.settings.sought):
+    if found is not None and found.meets(context.settings.sought, context.settings.looser):
         stop = StopReason.TOLERANCE
     record = _record(context, state, after, active, theta_next, step)
     record = replace(record, estimate=None if found is None or not found.known else found.largest)

@@ -76,9 +76,9 @@ class Outcome:
         """Whether the estimated error is below the tolerance; None where none was asked for."""
         if self.settings.tol == math.inf:
             return None
-        return (
-            self.verdict is not Verdict.FAILED and self.estimate is not None and self.estimate.meets(self.settings.tol)
-        )
+        if self.verdict is Verdict.FAILED or self.estimate is None:
+            return False
+        return self.estimate.meets(self.settings.tol, self.settings.looser)
 
     @property
     def sizes(self) -> tuple[float, ...]:

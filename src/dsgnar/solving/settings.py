@@ -8,7 +8,7 @@ import dataclasses
 import difflib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dsgnar.calculus.precision import Precision, dtype_of
@@ -38,7 +38,7 @@ class Settings:
     late_sketch: int | None = None  # rows from stage 2 on; None: the same. Beyond the paper
     intervals: Intervals = "auto"  # of time: found on the way, how many, or the times between them (section 4.4)
     scales: Mapping[str, float] | None = None  # sizes of unknowns; those left out are estimated
-    tol: float | None = None  # the relative l2 error that is to be reached
+    tol: float | Mapping[str, float] | None = None  # the relative l2 error to reach, of all unknowns or of each
     enough: float | None = None  # the estimated error at which a run ends; 0: it goes on as long as it gains
     max_iterations: int = 2000  # of each time interval
     max_seconds: float | None = None
@@ -68,8 +68,8 @@ class Settings:
             _check(value is None or (_whole(value) and value > 0), f"{name} must be a positive integer: {value!r}")
         seconds = self.max_seconds
         _check(seconds is None or _positive(seconds), f"max_seconds must be positive, not {seconds!r}")
-        tol = self.tol
-        _check(tol is None or (_positive(tol) and tol < 1), f"tol must be a number between 0 and 1, not {tol!r}")
+        for tol in _each(self.tol):
+            _check(_positive(tol) and tol < 1, f"tol must be a number between 0 and 1, not {tol!r}")
         enough = self.enough
         _check(enough is None or enough == 0 or _positive(enough), f"enough must be 0 or positive, not {enough!r}")
         object.__setattr__(self, "intervals", _intervals(self.intervals))
@@ -81,6 +81,11 @@ class Settings:
             if getattr(self, name) is not None:
                 check_constant(name, getattr(self, name))
         self.chosen_method()
+
+    @property
+    def strictest(self) -> float | None:
+        """The smallest tolerance; None where none was asked for."""
+        return min(_each(self.tol), default=None)
 
     def chosen_method(self) -> Method:
         """The method of the precision, with the changes that were asked for."""
@@ -118,7 +123,7 @@ class Settings:
             method = replace(method, targets=CAREFUL)
         if self.precision == "double" and method.fallen == FAST.fallen:
             method = replace(method, fallen=FALLEN)
-        sought = self.tol or self.enough
+        sought = self.strictest or self.enough
         if sought and method.no_damping == FAST.no_damping:
             least = method.at(self.precision or "single").no_damping
             method = replace(method, no_damping=max(least, min(SMALL, (MARGIN * sought) ** 2)))
@@ -141,7 +146,7 @@ class Settings:
         sizes = sketch, columns, late
         return Resolved(
             self.precision or "single", method, self.seed, *sizes, cut, scales, self.max_iterations, seconds,
-            self.tol or math.inf, self.enough or 0.0,
+            self.strictest or math.inf, self.enough or 0.0, looser(self.tol),
         )  # fmt: skip
 
 
@@ -161,11 +166,19 @@ class Resolved:
     max_seconds: float  # infinity: no limit
     tol: float = math.inf  # infinity: none was asked for
     enough: float = 0.0  # the estimated error at which a run ends; 0: none
+    looser: dict[str, float] = field(default_factory=dict)  # by which the tolerances of some unknowns exceed `tol`
 
     @property
     def sought(self) -> float:
         """The error at which a run ends: the tolerance, or what is small enough; 0: as small as it gets."""
         return self.tol if self.tol < math.inf else self.enough
+
+    @property
+    def tolerance(self) -> str:
+        """The tolerance in words; nothing where none was asked for."""
+        if self.tol == math.inf:
+            return ""
+        return ", ".join(f"{name} {self.tol * k:g}" for name, k in self.looser.items()) or f"{self.tol:g}"
 
 
 LIMITS = ("max_iterations", "max_seconds", "tol", "enough")  # settings that say when to stop, and change nothing else
@@ -203,6 +216,18 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint at close names, or nothing."""
     close = difflib.get_close_matches(word, list(known), n=2)
     return f" (did you mean {' or '.join(close)}?)" if close else ""
+
+
+def looser(tol: float | Mapping[str, float] | None) -> dict[str, float]:
+    """By how much each tolerance exceeds the smallest one; nothing where there is one for all."""
+    return {name: value / min(tol.values()) for name, value in tol.items()} if isinstance(tol, Mapping) else {}
+
+
+def _each(tol: Any) -> tuple:
+    if isinstance(tol, Mapping):
+        _check(bool(tol), "tol: an empty mapping names no unknown; give a number, or one for each unknown")
+        return tuple(tol.values())
+    return () if tol is None else (tol,)
 
 
 def _intervals(given: Any) -> Intervals:

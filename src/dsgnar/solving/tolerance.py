@@ -14,8 +14,9 @@ another kind.
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
@@ -33,12 +34,12 @@ LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
 
 def levels(problem: Problem, network: Network | None, settings: Settings) -> Iterator[tuple[Network | None, Settings]]:
     """What to try, one after the other."""
-    assert settings.tol is not None
-    if settings.precision == "single" and settings.tol < FLOOR:
-        raise ValueError(
-            f"tol={settings.tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'"
-        )
-    base = _strict(settings, settings.tol, problem)
+    tol = settings.strictest
+    assert tol is not None
+    _all_named(settings.tol, problem)
+    if settings.precision == "single" and tol < FLOOR:
+        raise ValueError(f"tol={tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'")
+    base = _strict(settings, tol, problem)
     scales = estimate(problem, settings.scales) if base.chosen_method().scaled else None
     first = default_network(problem, scales) if network is None else network
     for width, points in LEVELS:
@@ -47,6 +48,12 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
             return
         count = settings.points or points * base.chosen_method().points
         yield wider or first, base if points == 1 else replace(base, points=count)
+
+
+def _all_named(tol: Any, problem: Problem) -> None:
+    if isinstance(tol, Mapping) and set(tol) != set(problem.unknowns):
+        unknowns, given = ", ".join(problem.unknowns), ", ".join(map(str, tol))
+        raise ValueError(f"tol needs a number for each unknown ({unknowns}), not for {given}; or one number for all")
 
 
 def _strict(settings: Settings, tol: float, problem: Problem) -> Settings:
@@ -85,7 +92,7 @@ def reach(
     Without a tolerance, the first that is solved.
     """
     if settings.tol is not None and problem.inverse:
-        raise ValueError(f"tol={settings.tol:g} cannot be checked: {NO_ESTIMATE}; leave tol out")
+        raise ValueError(f"tol={settings.tol} cannot be checked: {NO_ESTIMATE}; leave tol out")
     left, tried = math.inf if settings.max_seconds is None else settings.max_seconds, []
     tries = kinds(problem, network, settings, lambda: tried[0].model.network)
     for chosen, level in tries if settings.tol is None else levels(problem, network, settings):

@@ -6,6 +6,7 @@ tries again later. If the run fails, the last complete iteration is kept.
 """
 
 import dataclasses
+import math
 import os
 import time
 import warnings
@@ -26,7 +27,7 @@ from dsgnar.solving.context import Context
 from dsgnar.solving.loop import resumed, run
 from dsgnar.solving.observers import Observer, View
 from dsgnar.solving.record import Record
-from dsgnar.solving.settings import LIMITS, Settings
+from dsgnar.solving.settings import LIMITS, Settings, looser
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.storing import checkpoints, files, runs
@@ -197,7 +198,7 @@ def restored(
                 raise WrongDirectory(
                     f"{names} changed since the run began, so the run cannot be resumed; start a new one"
                 )
-            settings = dataclasses.replace(settings_of(described), **limits)
+            settings = dataclasses.replace(settings_of(described), **_in_force(limits))
         if team.leads:
             _warn_of_changes(kept, described)
             kept.hold()
@@ -210,6 +211,13 @@ def restored(
     assert context is not None
     state = _of_the_first(kept, state, team)
     return context, context.start() if state is None else resumed(context, state)
+
+
+def _in_force(limits: dict[str, Any]) -> dict[str, Any]:
+    """Limits as the settings in force have them."""
+    if "tol" not in limits:
+        return limits
+    return limits | {"tol": Settings(tol=limits["tol"]).strictest or math.inf, "looser": looser(limits["tol"])}
 
 
 def _of_the_first(kept: RunDirectory, state: RunState | None, team: Alone) -> RunState | None:

@@ -143,7 +143,8 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "relative_residuals": outcome.relative_residuals,
         "error_estimate": outcome.error_estimate,
         "error_checks": _checks(outcome),
-        "tol": None if outcome.settings.tol == math.inf else outcome.settings.tol,
+        "tol": _tolerance(outcome.settings),
+        "tolerance_met": outcome.tolerance_met,
         "seconds": {name: round(value, 3) for name, value in outcome.seconds.items()},
         "parameters": solution.parameters,
         "sketch": outcome.settings.sketch,
@@ -153,6 +154,12 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
+
+
+def _tolerance(settings: Resolved) -> float | dict[str, float] | None:
+    if settings.tol == math.inf:
+        return None
+    return {name: settings.tol * factor for name, factor in settings.looser.items()} or settings.tol
 
 
 def _checks(outcome: Outcome) -> dict[str, Any] | None:

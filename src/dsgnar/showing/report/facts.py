@@ -47,7 +47,7 @@ def facts(run: Recorded) -> dict[str, str]:
         "stop reason": reason(run),
         **inferred(run),
         "estimated error": errors(result.get("error_estimate")),
-        "tolerance": number(result.get("tol")),
+        "tolerance": errors(tol) if isinstance(tol := result.get("tol"), Mapping) else number(tol),
         "relative l2 error": errors(result.get("relative_l2")),
         "error in the paper": number(paper_error(run)),
         "held-out residual": errors(result.get("held_out")),

@@ -49,8 +49,7 @@ def reached(directory: Path) -> Status:
     result = runs.read_result(directory)
     errors, estimates = result.get("relative_l2"), result.get("error_estimate")
     estimated = max(estimates.values()) if estimates else None
-    tol = result.get("tol")
-    missed = tol is not None and (estimated is None or estimated > tol)
+    missed = result.get("tolerance_met") is False
     return Status(
         result["verdict"],
         result["iterations"],
