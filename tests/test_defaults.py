@@ -11,6 +11,7 @@ import dsgnar as ds
 from dsgnar.networks import Inputs
 from dsgnar.solving import intervals, judging
 from dsgnar.solving.context import Context
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.settings import ENOUGH, Settings, with_options
 from dsgnar.solving.stop import StopReason
 from dsgnar.storing.checkpoints import decode, encode
@@ -126,7 +127,64 @@ def test_several_attempts_are_one_run():
     assert [r.iteration for r in solution.history] == list(range(1, len(solution.history) + 1))
 
 
-# --- marches -------------------------------------------------------------------------------------------------------------
+# --- marches ----------------------------------------------------------------------------------------------------------
+
+
+def moving(**options):
+    heat = ds.Problem(
+        ds.Box(x=(0, 1), t=(0, 1)),
+        ("u",),
+        {"f": ds.interior(lambda u: u.t - u.xx), "s": ds.initial(lambda u: u - 1), "b": ds.boundary(lambda u: u)},
+    )
+    return Context.of(heat, TINY["network"], Settings(points=64, max_points=64, **options).for_problem(heat))
+
+
+def test_a_trapped_first_attempt_is_repeated_before_time_is_cut(monkeypatch):
+    context = moving()
+    monkeypatch.setattr(judging, "here", lambda context, state: (0.5,))
+    first = ended(context)
+    second = intervals.again(context, first)
+    assert second.times == first.times and second.cuts == 1
+    assert not np.array_equal(second.iterate.theta, first.iterate.theta)
+    assert intervals.again(context, dataclasses.replace(second, stop=StopReason.STALLED)).times[-1] == 0.25
+    late = dataclasses.replace(first, iterate=dataclasses.replace(first.iterate, iteration=150))
+    assert intervals.again(context, late).times[-1] == 0.25  # it had its time
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_small_error_is_enough_whatever_residuals_are(monkeypatch, small):
+    context = moving()
+    monkeypatch.setattr(judging, "here", lambda context, state: (1e-3,))
+    monkeypatch.setattr(judging, "concentrated", lambda context, state: False)
+    monkeypatch.setattr(judging, "accurate", lambda context, state: small)
+    assert (intervals.again(context, ended(context)) is None) == small
+
+
+@pytest.mark.parametrize(("error", "tol", "expected"), [(4e-7, None, True), (1e-6, None, False), (4e-7, 1e-7, False)])
+def test_an_estimate_says_whether_it_is_accurate(monkeypatch, error, tol, expected):
+    context = moving(tol=tol)
+    found = Estimate({"u": error}, 1.0, 0.0, {"u": 0.0})
+    monkeypatch.setattr(judging, "estimate", lambda *args: found)
+    assert judging.accurate(context, context.start()) is expected
+    assert not judging.accurate(moving(enough=0), context.start())  # as small as it gets
+
+
+def test_an_interval_ends_where_its_residuals_cannot_be_seen(monkeypatch):
+    monkeypatch.setattr(judging, "here", lambda context, state: (0.9e-10,))
+
+    def stop(context, stage=2, end=0.5):
+        state = context.start()
+        plan, iterate = dataclasses.replace(state.plan, stage=stage), dataclasses.replace(state.iterate, iteration=5)
+        return intervals.exact(context, dataclasses.replace(state, plan=plan, iterate=iterate, times=(0.0, end)))
+
+    assert stop(moving()) is StopReason.RESIDUAL and StopReason.RESIDUAL.hands_over
+    for other in (stop(moving(), stage=1), stop(moving(), end=1.0), stop(moving(tol=1e-3)), stop(moving(enough=0))):
+        assert other is None
+    monkeypatch.setattr(judging, "here", lambda context, state: (1.1e-10,))
+    assert stop(moving()) is None
+
+
+# --- rounding --------------------------------------------------------------------------------------------------------------
 
 
 def test_rounding_is_no_reason_to_cut_an_interval(monkeypatch):

@@ -84,7 +84,7 @@ def test_the_configuration_holds_every_constant_of_the_method(marched, tmp_path)
     config = runs.read_config(tmp_path)
     assert set(config["method"]) == {f.name for f in dataclasses.fields(ds.Method)}
     assert configuration.settings_of(config) == marched.outcome.settings
-    assert config["method_changes"] == ["fallen", "held_out", "max_points", "no_damping", "points", "targets"]
+    assert config["method_changes"] == ["fallen", "fallen_loss", "held_out", "max_points", "no_damping", "points", "targets"]
     json.dumps(config, allow_nan=False)  # what other programs can read: infinity is null
     before = configuration.fingerprint(config)
     for name, value in config["method"].items():

@@ -118,6 +118,7 @@ def test_stage_one_goes_on_until_lambda_has_fallen():
     assert method.wait <= switches_at(rules, low) <= method.wait + method.window
     assert switches_at(rules, 1e19 * np.array(low[:190])) is None  # down to 1e-6, and up again
     assert switches_at(rules, 1e-6 * 1.01 ** np.arange(400)) == method.long_wait
+    assert switches_at(rules, np.array([1e-12, *1e-6 * 1.01 ** np.arange(399)])) == method.long_wait  # one is chance
     for name in ("fast", "paper"):
         other = Schedule(chosen(method=name, precision="double"), "double")
         assert switches_at(other, 1e-6 * 1.01 ** np.arange(400)) == other.method.wait
@@ -270,9 +271,9 @@ def test_a_stall_soon_after_the_switch_is_taken_back_too():
     assert stop is None and plan.stage == 1 and plan.retreats == 1 and after.radius == 0.7
 
 
-def undamped(rules, lams, precision="single"):
-    plan = dataclasses.replace(rules.start(), lams=lams, precision=precision)
-    return rules.after(plan, state(), dataclasses.replace(step(), lam=0.0), None).plan.stage
+def undamped(rules, lams, precision="single", first=1.0):
+    plan = dataclasses.replace(rules.start(), lams=lams, losses=(first,) * len(lams), precision=precision)
+    return rules.after(plan, state(), dataclasses.replace(step(loss=1e-3), lam=0.0), None).plan.stage
 
 
 def test_stage_one_ends_where_steps_need_no_damping():
@@ -284,3 +285,6 @@ def test_stage_one_ends_where_steps_need_no_damping():
     double = Schedule(chosen(precision="double"), "double")
     assert undamped(double, (*falling, 1e-29, 0.0)) == 1  # in single precision it means nothing
     assert undamped(double, (*falling, 1e-29, 0.0), "double") == 2
+    lower = Schedule(dataclasses.replace(FAST, fallen_loss=0.01), "single")
+    assert undamped(lower, (*falling, 1e-15, 0.0)) == 2
+    assert undamped(lower, (*falling, 1e-15, 0.0), first=0.09) == 1  # the loss has not fallen far enough

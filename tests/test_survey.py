@@ -12,7 +12,7 @@ from dsgnar.networks import Inputs
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import least_squares
 from dsgnar.solving.model import default_network, slower
-from dsgnar.solving.survey import SLOWEST, Survey, survey
+from dsgnar.solving.survey import SLOWEST, Survey, _Rough, _space, survey
 
 
 def waves(k: float, length: float = 1.0, size: float = 1.0) -> ds.Problem:
@@ -51,6 +51,33 @@ def test_the_frequency_of_an_oscillation_is_found(k):
 def test_frequencies_are_found_along_each_axis():
     x, t = seen(travelling(30.0)).frequencies
     assert x == pytest.approx(np.pi) and t == pytest.approx(15.0, rel=0.1)
+
+
+def test_a_fast_wave_along_one_of_three_axes_is_seen_roughly():
+    """No space of this size holds ten periods in a cube, but of a linear equation its best fit tells enough."""
+    rates = (1 / (500 * np.pi) ** 2, 1 / np.pi**2)
+    problem = ds.Problem(
+        ds.Box(x=(0, 1), y=(0, 1), t=(0, 5)),
+        ("u",),
+        {
+            "pde": ds.interior(lambda u: u.t - rates[0] * u.xx - rates[1] * u.yy),
+            "ic": ds.initial(lambda u, x, y: u - jnp.sin(20 * jnp.pi * x) * jnp.sin(jnp.pi * y)),
+            "bc": ds.boundary(lambda u: u),
+        },
+    )
+    found = seen(problem)
+    assert found.fast and found.left > 0.02
+    assert found.frequencies[0] == pytest.approx(10 * np.pi, rel=0.2) and max(found.frequencies[1:]) < 5
+
+
+def test_linear_equations_are_recognised():
+    box, ends = ds.Box(x=(0, 1)), {"ends": ds.boundary(lambda u, x: u - x)}
+    equations = {True: lambda u, x: u.xx + x * u - 1, False: lambda u: u.xx + jnp.sin(u)}  # an odd one, too
+    for linear, equation in equations.items():
+        problem = ds.Problem(box, ("u",), {"pde": ds.interior(equation), **ends})
+        with jax.enable_x64(True):
+            rough = _Rough(problem, estimate(problem), 20)
+            assert rough.affine(_space(20, (False,), (1,))) is linear
 
 
 def test_frequencies_of_a_nonlinear_equation_are_found_by_newtons_method():

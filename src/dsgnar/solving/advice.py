@@ -128,6 +128,9 @@ def weighted(outcome: Outcome, values: Mapping[str, float]) -> float:
     return 0.5 * sum(w * (v / size) ** 2 for w, v, size in zip(weights, values_, outcome.sizes, strict=True))
 
 
+_ENOUGH = (StopReason.TOLERANCE, StopReason.RESIDUAL)  # nothing more was wanted
+
+
 def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     """What would help, by the rules above."""
     outcome = solution.outcome
@@ -135,7 +138,7 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     out = _about_stopping(outcome) + _about_conditions(solution, outcome)
     if outcome.inference is not None and outcome.inference.fits:
         return out + about_data(outcome)
-    if not outcome.history or outcome.stop is StopReason.TOLERANCE or outcome.tolerance_met:
+    if not outcome.history or outcome.stop in _ENOUGH or outcome.tolerance_met:
         return out
     settings = outcome.settings
     above = weighted(outcome, outcome.held_out) / max(weighted(outcome, floor), 1e-300)
@@ -204,7 +207,7 @@ def _about_stopping(outcome: Outcome) -> list[str]:
         return [f"not converged: raise max_seconds (now {settings.max_seconds:g}), or resume"]
     if outcome.stop is StopReason.INTERRUPTED:
         return ["not converged: resume"]
-    if outcome.stop is StopReason.TOLERANCE:
+    if outcome.stop in _ENOUGH:
         further = "a smaller tol" if settings.tol < math.inf else "tol= or enough=0"
         return [f"the error is small enough: {further} goes further"]
     if outcome.stop is StopReason.FAILED:

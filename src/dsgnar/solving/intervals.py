@@ -7,6 +7,10 @@ interval that failed. Where time runs out before the end is reached, an attempt 
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
 
+A first attempt that is trapped early is followed by one from other parameters. One at all of the time with a small
+estimated error is good enough, whatever its residuals are. Where no tolerance was asked for, an interval ends once its
+residuals are far below the error with which a run is content.
+
 An attempt that ends fairly, with residuals that are large in few places (a sharp front), is followed by one at the same
 with half of the points there; from then on points stay that way, and intervals are cut as before.
 
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
 LONGER = 1.5
+UNSEEN = 0.01  # residuals of intervals over the error that is sought
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
 
@@ -114,6 +119,16 @@ def hopeless(context: "Context", state: RunState) -> StopReason | None:
     return StopReason.STALLED if max(judging.here(context, state)) > FAILED else None
 
 
+def exact(context: "Context", state: RunState) -> StopReason | None:
+    """A reason to stop where residuals in a march are so small that going on would not be seen; looked at now and then."""
+    settings, look = context.settings, state.iterate.iteration % context.settings.method.look_every == 0
+    if not look or state.plan.stage == 1 or not automatic(context) or settings.tol < math.inf or not settings.enough:
+        return None
+    if _whole(context, state):
+        return None  # there the error itself is looked at
+    return StopReason.RESIDUAL if max(judging.here(context, state)) <= UNSEEN * settings.enough else None
+
+
 def again(context: "Context", state: RunState) -> RunState | None:
     """The interval that is being solved begun again, and shorter; None if it is solved or was begun often enough."""
     method, stop, cutting = context.settings.method, state.stop, automatic(context)
@@ -128,23 +143,39 @@ def again(context: "Context", state: RunState) -> RunState | None:
     sizes = outgrown(context, state)
     if sizes is not None:
         return _in_new_sizes(context, state, sizes)
+    if size <= FAILED and _whole(context, state) and judging.accurate(context, state):
+        return None
     if state.cuts >= (method.cuts if cutting else method.restarts):
         return None
     end = state.times[-1] if state.times else math.inf
     focused = state.focused or _focus(context, state, size)
-    if not cutting or focused != state.focused:
+    if not cutting or focused != state.focused or _trapped(context, state, size):
         anew = context.begin(_better(state, size), _again(context, state, 1.0), end)
         return replace(anew, cuts=state.cuts + 1, focused=focused)
     if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
-    if not state.finished and end == context.march.times[-1] and size <= FAILED:
+    if _whole(context, state) and size <= FAILED:
         state = replace(state, whole=_better(state, size).best)
     state = replace(state, best=None, best_stop=None)  # of another interval than the next
     share = 0.5 if size <= FAILED else 0.25
     end = begin + share * (end - begin)
     shorter = context.begin(state, _again(context, state, _share(context, begin, end)), end)
     return replace(shorter, cuts=state.cuts + 1, best_residual=size)
+
+
+def _whole(context: "Context", state: RunState) -> bool:
+    """Whether all of the time, if there is any, is being solved at once."""
+    return not state.finished and (not state.times or state.times[-1] == context.march.times[-1])
+
+
+def _trapped(context: "Context", state: RunState, size: float) -> bool:
+    """Whether a first attempt ended soon and far from any solution: bad luck, which other parameters may not have.
+
+    In one variable cutting is cheaper.
+    """
+    soon = state.iterate.iteration - state.plan.begun < context.settings.method.hopeless and state.plan.stage == 1
+    return soon and size > FAILED and state.cuts == 0 and context.problem.domain.dimension > 1
 
 
 def _in_new_sizes(context: "Context", state: RunState, sizes: tuple[float, ...]) -> RunState:

@@ -17,6 +17,7 @@ from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
+ACCURATE = 1e-6  # an estimated error that no further attempt is made for, unless it was asked for
 FEW, MOST = 0.02, 0.5  # residuals are concentrated where so few of the points have most of the sum of squares
 
 
@@ -78,6 +79,15 @@ def estimated(context: "Context", state: RunState) -> Estimate | None:
         return None
     model, settings = context.so_far(state).model, context.settings
     return estimate(model, state.iterate.theta[None], context.judge, settings.sought, settings.looser)
+
+
+def accurate(context: "Context", state: RunState) -> bool:
+    """Whether a solution with residuals that are not small has a small error all the same, where a run ends by it."""
+    if context.problem.inverse or not context.settings.sought:
+        return False
+    limit = min(context.settings.tol, ACCURATE)
+    found = estimate(context.so_far(state).model, state.iterate.theta[None], context.judge, limit)
+    return found.meets(limit, context.settings.looser)
 
 
 def inferred(context: "Context", state: RunState, stop: StopReason) -> Inference | None:

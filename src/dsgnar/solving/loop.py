@@ -56,7 +56,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
     if next_plan.precision != plan.precision:
         theta = replace(theta, theta=theta.theta.astype(DTYPES[next_plan.precision]), mean_squares=None)
     after = met(context.residuals.devices.team, replace(state, iterate=theta, plan=next_plan, seconds=seconds))
-    stop = stop or context.limit(after) or intervals.hopeless(context, after)
+    stop = stop or context.limit(after) or intervals.hopeless(context, after) or intervals.exact(context, after)
     found = judging.estimated(context, after) if stop is None else None
     if found is not None and found.meets(context.settings.sought, context.settings.looser):
         stop = StopReason.TOLERANCE

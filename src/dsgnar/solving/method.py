@@ -100,6 +100,7 @@ class Method:
     correlation: float = 0.1
     undamped: int = 3  # so many iterations in a row with lambda at rounding end stage 1 at once; 0: never
     no_damping: Any = By(1e-14, 1e-28)  # lambda that is no more than rounding
+    fallen_loss: float = 1.0  # share of its first loss that stage 1 is to get down to before
     exact_stage: bool = True  # stage 3: the gradient of all points, where stage 2 finds no further decrease
     retreats: int = 2  # how often stage 1 is taken up again after a switch that came too early
     gain: float = 1e-3  # a stage 2 that collapses before the loss has fallen by this came too early; others gain 1e5
@@ -166,7 +167,7 @@ _COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait ret
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
     "sketch_share large_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
-    "at_floor no_damping fallen single_above gap wide_gap interval_goal data_weight"
+    "at_floor no_damping fallen fallen_loss single_above gap wide_gap interval_goal data_weight"
 ).split()
 _SHARES = "shrink ramp_from".split()
 _SIGNED = "exponent slope correlation perturbation".split()

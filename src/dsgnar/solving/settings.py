@@ -21,6 +21,7 @@ POINTS_1D = 2048  # interior points of a problem in one variable
 LARGE = 2000  # parameters of a large network
 ENOUGH = 1e-8  # the error with which a problem in several variables is solved where nothing was asked for
 FALLEN = 1e-10  # lambda that stage 1 is to reach in double precision before log lambda may end it by rising
+FALLEN_LOSS = 1e-3  # share of its first loss that stage 1 is to reach before a small lambda may end it
 SMALL = 1e-16  # lambda that stage 1 is to reach in any case; Burgers' equation with tol=1e-3 was not solved from 2.5e-9
 MARGIN = 0.05  # share of the error that is asked for whose square lambda is to reach in stage 1
 CAREFUL = (0.1, 0.8)  # targets in several variables: with 0.2 sharp fronts were not found
@@ -123,6 +124,8 @@ class Settings:
             method = replace(method, targets=CAREFUL)
         if self.precision == "double" and method.fallen == FAST.fallen:
             method = replace(method, fallen=FALLEN)
+        if method.fallen_loss == FAST.fallen_loss:
+            method = replace(method, fallen_loss=FALLEN_LOSS)
         sought = self.strictest or self.enough
         if sought and method.no_damping == FAST.no_damping:
             least = method.at(self.precision or "single").no_damping

@@ -8,7 +8,8 @@ raises the target and descends. Seven rules go beyond the paper:
             with 0.9 may take away nine tenths of it. But at once it would be too much: the wave equation then left the
             region of small lambda that stage 1 had found.
   fallen    Lambda that rises before it has fallen far is noise: until then the switch waits longer.
-  undamped  Stage 1 also ends where lambda is down to rounding: there is nothing left to seek.
+  undamped  Stage 1 also ends where lambda is down to rounding: there is nothing left to seek. In several variables only once
+            the loss has fallen, since from a large one the first steps may need no damping either, and lead nowhere good.
   stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
             gradient is small, its sketch points anywhere, and the radius collapses. Stage 3 takes the gradient of all
             points and sketches curvature only.
@@ -139,13 +140,15 @@ class Schedule:
     def _rising(self, lams: tuple[float, ...]) -> bool:
         """Whether lambda rises again after it has fallen."""
         method = self.method
-        wait = method.wait if any(lam < method.fallen for lam in lams) else max(method.wait, method.long_wait)
+        high = len(lams) > 0 and np.median(lams[-method.window :]) > method.fallen  # single ones may be small at once
+        wait = max(method.wait, method.long_wait) if high else method.wait
         return Rising(wait, method.window, method.slope, method.correlation)(lams)
 
     def _undamped(self, plan: Plan) -> bool:
         """Whether stage 1 has nothing left to seek: steps need no regularisation at all."""
         count, last = self.method.undamped, plan.lams[-self.method.undamped :]
         early = len(plan.lams) < 5 * count or plan.precision != self.precision
+        early = early or plan.losses[-1] > self.method.fallen_loss * plan.losses[0]
         return count > 0 and not early and all(lam <= self.method.no_damping for lam in last)
 
     def _too_few(self, plan: Plan) -> bool:

@@ -22,6 +22,7 @@ class StopReason(enum.Enum):
         True,
     )
     TOLERANCE = ("tolerance_met", "the estimated error is small enough", True)
+    RESIDUAL = ("residuals_met", "the residuals are far below the error that is sought", True)
     REJECTED = (
         "steps_rejected",
         "too many steps in a row were rejected: none of them decreased the loss",

@@ -48,6 +48,7 @@ ENERGY = 1e-4  # share of the energy beyond the degree at which a solution is sa
 LOST = 0.5  # a share that more functions do not help: Newton's method does not find the solution
 NEARLY = 0.1  # a share with which a space that is stretched along one axis may do
 HELD = 0.02  # share of the residual that may be left; more, and nothing is known
+ROUGHLY = 0.15  # and of that of linear equations: no other solution is nearer
 FAST, FAST_PERIODIC = 7.5, 20.0  # frequencies from which on a network needs to be told
 STEEP = 1.5  # slopes over frequencies beyond which something is a layer
 SAMPLE = 1000  # points at which slopes are compared with values
@@ -95,27 +96,29 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
         [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []
     )
     few, many = COLUMNS_1D if dimension == 1 else (count // len(problem.unknowns) for count in COLUMNS)
-    rough = _Rough(problem, scales, few)
+    rough, best = _Rough(problem, scales, few), None
     for size, stretch in ((few, even), (many, even), *((many, stretch) for stretch in along)):
         rough = rough if size == rough.size else _Rough(problem, scales, size)
         space = _space(size, rough.periodic, stretch)
         coefficients, left = rough.solve(space)
-        found = _seen(space, coefficients, left)
-        if found is not None or not left < (LOST if size == few else NEARLY if stretch == even else math.inf):
+        found, limit = _seen(space, coefficients, left), LOST if size == few else NEARLY if stretch == even else math.inf
+        if found is not None or (not left < limit and not rough.affine(space)):
             return found
-    return None
+        if best is None or left < best[2]:
+            best = space, coefficients, left
+    return _seen(*best, ROUGHLY) if best is not None and rough.affine(best[0]) else None
 
 
-def _seen(space: Polynomials, coefficients: np.ndarray, left: float) -> Survey | None:
-    """The frequencies of a rough solution, if the space holds it."""
-    if not left <= HELD:
+def _seen(space: Polynomials, coefficients: np.ndarray, left: float, held: float = HELD) -> Survey | None:
+    """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them."""
+    if not left <= held:
         return None
     share = coefficients**2 / np.maximum(np.sum(coefficients**2, axis=0), 1e-300)  # of each unknown, whatever its units
     energy, out = share.sum(axis=1), []
     for i, wraps in enumerate(space.periodic):
         by_degree = np.bincount(space.degrees[:, i], energy)
         beyond = np.cumsum(by_degree[::-1])[::-1] / by_degree.sum()
-        end = int(np.count_nonzero(beyond > ENERGY)) - 1  # the last degree that counts
+        end = int(np.count_nonzero(beyond > (ENERGY if held == HELD else left**2))) - 1  # the last degree that counts
         if end > FULL * (len(by_degree) - 1):
             return None
         out.append(math.pi * ((end + 1) // 2) if wraps else max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3)))
@@ -171,9 +174,7 @@ class _Rough:
 
     def solve(self, space: Polynomials) -> tuple[Float[np.ndarray, "size unknowns"], float]:
         """Coefficients, and the residual over that of zero."""
-        kinds = {key for _, key in self.keys}
-        make = partial(derivative, space, self.problem.domain)
-        tables = {name: {key: make(points, key) for key in kinds} for name, points in self.points.items()}
+        tables = self._tables(space)
         zero = np.zeros((space.size, len(self.problem.unknowns)))
         nothing = np.linalg.norm(self._residual(tables, zero))
         if not 0 < nothing < NOT_FINITE:
@@ -183,6 +184,19 @@ class _Rough:
             near = self._step(tables, zero, self.plain, SMOOTH * (1.0 + space.degrees.sum(axis=1)))
             c, left = min((c, left), self._newton(tables, near), key=lambda found: found[1])
         return c, float(left / nothing)
+
+    def affine(self, space: Polynomials) -> bool:
+        """Whether the equations are linear: then it is the space that does not hold the solution, not Newton's method."""
+        tables = self._tables(space)
+        c = stream(0, "survey", "affine").normal(size=(space.size, len(self.problem.unknowns)))
+        two, one, zero = (self._residual(tables, k * c) for k in (2, 1, 0))
+        return bool(np.linalg.norm(two - 2 * one + zero) < 1e-9 * np.linalg.norm(two - zero))
+
+    def _tables(self, space: Polynomials) -> dict:
+        """Derivatives of all functions at the points of all conditions."""
+        kinds = {key for _, key in self.keys}
+        make = partial(derivative, space, self.problem.domain)
+        return {name: {key: make(points, key) for key in kinds} for name, points in self.points.items()}
 
     def _newton(self, tables: dict, c: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients of a rough solution, and the norm of its residual."""
