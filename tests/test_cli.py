@@ -184,7 +184,7 @@ def test_any_setting_can_be_given_and_quiet_is_quiet(mine):
     method = config["method"]
     assert method["wait"] == 7 and method["targets"] == [0.3, 0.6] and config["settings"]["sketch"] == 40
     assert method["gap"] is None and method["greedy"] is False  # null: infinity
-    assert config["method_changes"] == ["gap", "greedy", "points", "targets", "wait"]
+    assert config["method_changes"] == ["fallen_loss", "gap", "greedy", "points", "targets", "wait"]
 
 
 def test_the_example_is_not_written_over_a_file(mine):

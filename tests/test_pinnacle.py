@@ -210,7 +210,8 @@ def test_grids_are_the_benchmarks():
     times = backwards(313, 5.0)
     assert times[0] == 5 and len(times) == 313 and abs(times[-1] - 5 / 313) < 1e-12
     counts = {name: len(case.formula().points) for name, case in CASES.items() if case.formula is not None}
-    assert counts == {"Wave1d-C": 2500, "Heat2d-MS": 8 * 8 * 313, "PNd": 32_768, "HNd": 800 * 25}
+    forward = {"Wave1d-C": 2500, "Heat2d-MS": 8 * 8 * 313, "PNd": 32_768, "HNd": 800 * 25}
+    assert counts == forward | {"PInv": 2500, "HInv": 17 * 17 * 71}
     for case in CASES.values():
         if case.formula is not None:
             made = case.formula()
@@ -300,7 +301,7 @@ def test_column_one_is_empty_without_a_file():
 
 
 def test_names_of_cases():
-    assert [case.name for case in pinnacle.cases()] == list(CASES) and len(CASES) == 12
+    assert [case.name for case in pinnacle.cases()] == list(CASES) and len(CASES) == 14
     assert [case.name for case in pinnacle.cases(["ks", "burgers1d-c"])] == ["Burgers1d-C", "KS"]
     with pytest.raises(ValueError, match="no case 'burgers'"):
         pinnacle.cases(["burgers"])

@@ -186,7 +186,7 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
     assert set(result) == {
         "problem", "preset", "method", "precision", "seed", "relative_l2", "held_out", "iterations", "loss_evaluations",
         "stop_reason", "converged", "verdict", "relative_residuals", "error_estimate", "error_checks", "tol",
-        "seconds", "parameters", "sketch", "points", "environment",
+        "tolerance_met", "seconds", "parameters", "sketch", "points", "environment",
     }  # fmt: skip
     assert result["relative_l2"]["u"] == heat.outcome.relative_l2["u"]
     assert set(result["held_out"]) == set(result["points"]) == {"heat", "start"}
