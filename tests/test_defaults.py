@@ -160,7 +160,10 @@ def test_a_small_error_is_enough_whatever_residuals_are(monkeypatch, small):
     assert (intervals.again(context, ended(context)) is None) == small
 
 
-@pytest.mark.parametrize(("error", "tol", "expected"), [(4e-7, None, True), (1e-6, None, False), (4e-7, 1e-7, False)])
+@pytest.mark.parametrize(
+    ("error", "tol", "expected"),
+    [(4e-7, None, True), (1e-6, None, False), (4e-7, 1e-7, False), (4e-4, 1e-3, True)],
+)
 def test_an_estimate_says_whether_it_is_accurate(monkeypatch, error, tol, expected):
     context = moving(tol=tol)
     found = Estimate({"u": error}, 1.0, 0.0, {"u": 0.0})

@@ -306,6 +306,14 @@ def test_every_unknown_may_have_its_tolerance(tmp_path):
     assert again.outcome.settings.looser == settings.looser and again.outcome.tolerance_met
 
 
+def test_a_run_can_be_resumed_with_other_tolerances(tmp_path):
+    early = ds.solve(pair(), max_iterations=2, observers=[ds.RunDirectory(tmp_path)], **SMALL)
+    assert early.outcome.tolerance_met is None
+    later = ds.resume(tmp_path, pair(), network=SMALL["network"], max_iterations=3, tol={"u": 1e-3, "v": 1e-6})
+    settings = later.outcome.settings
+    assert settings.tol == 1e-6 and settings.looser == pytest.approx({"u": 1e3, "v": 1.0}) and len(later.history) == 3
+
+
 def test_looser_tolerances_are_met_by_larger_errors():
     found = Estimate({"u": 1e-6, "v": 1e-3}, 1.0, 0.0, {"u": 0.0, "v": 0.0})
     assert found.meets(1e-5, {"u": 1.0, "v": 1e3}) and not found.meets(1e-5, {"u": 1.0, "v": 1e2})

@@ -317,6 +317,8 @@ def test_reproduce_summary_keeps_its_run_and_draws_it_again(tmp_path):
     again = CliRunner().invoke(app, [*command, "--max-seconds", "0.001", "--format", "svg"])
     assert again.exit_code == 0, again.output
     assert (tmp_path / "result.json").stat().st_mtime_ns == before  # read, not solved again
+    other = CliRunner().invoke(app, ["reproduce", "summary", "burgers", "-q", "--out", str(tmp_path)])
+    assert other.exit_code == 2 and "holds a run of wave" in other.output
     drawn = (tmp_path / "summary.svg").read_text()
     assert drawn.count("iteration") >= 2 and "Loss" in drawn
 

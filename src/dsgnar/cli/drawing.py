@@ -38,8 +38,14 @@ def summary(
     problem: Problem = "burgers",
     preset: Preset = "double",
     directory: Annotated[
-        Path, typer.Option("--out", "-o", help="Directory of the run; one that is there continues.", file_okay=False)
-    ] = Path("runs/summary"),
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Directory of the run, runs/summary-PROBLEM-PRESET by default; one that is there continues.",
+            file_okay=False,
+        ),
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Time limit of the solve.")] = None,
     form: Form = "png",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
@@ -49,16 +55,18 @@ def summary(
     Ctrl-C stops after the current iteration. Run the command again to continue, or to draw a run that has ended.
     """
     limits = {} if max_seconds is None else {"max_seconds": max_seconds}
-    path = directory / f"summary.{form}"
-
-    def stated():
-        statement = find(problem, preset, warn=say)
-        return statement, statement.changed(limits)
-
     with explained(), wrong_values():
+        statement = find(problem, preset, warn=say)
+        directory = directory or Path("runs") / f"summary-{statement.name}-{statement.preset}"
+        path, there = directory / f"summary.{form}", directory / "config.json"
+        if there.exists():
+            run = runs.recall(directory)
+            if (run.name, run.preset) != (statement.name, statement.preset):
+                raise ValueError(f"{directory} holds a run of {run.name} ({run.preset}): use another --out")
         with continued(directory):
+            stated = lambda: (statement, statement.changed(limits))
             kept.solved(directory, stated, limits, () if quiet else (Progress(err),))
-        statement, solution = runs.recall(directory), runs.load(directory)
+        solution = runs.load(directory)
         picture = figures.summary(solution, statement.reference(), statement.title)
         drawn(path, lambda partial: picture.savefig(partial, dpi=DPI))
     out.print(f"written: {path}", markup=False)

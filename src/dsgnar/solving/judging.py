@@ -1,5 +1,6 @@
 """How well a state satisfies its problem, on points that took no part in training. The worst time interval counts."""
 
+import math
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
@@ -85,7 +86,7 @@ def accurate(context: "Context", state: RunState) -> bool:
     """Whether a solution with residuals that are not small has a small error all the same, where a run ends by it."""
     if context.problem.inverse or not context.settings.sought:
         return False
-    limit = min(context.settings.tol, ACCURATE)
+    limit = context.settings.tol if context.settings.tol < math.inf else ACCURATE
     found = estimate(context.so_far(state).model, state.iterate.theta[None], context.judge, limit)
     return found.meets(limit, context.settings.looser)
 
