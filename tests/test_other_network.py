@@ -1,5 +1,6 @@
 """Where the default network does not solve a problem, a network of another kind is tried, and the better one counts."""
 
+from dataclasses import make_dataclass
 from types import SimpleNamespace
 
 import pytest
@@ -12,16 +13,21 @@ from dsgnar.solving.tolerance import reach
 from small import problem as heat
 
 
+def record(**fields):
+    """A value with these fields that `dataclasses.replace` can change."""
+    return make_dataclass("Record", fields)(**fields)
+
+
 def attempted(network, verdict="failed", residual=1.0, error=None, stop=StopReason.STALLED, seconds=10.0):
     """What an attempt hands back, as far as `reach` looks at it."""
-    outcome = SimpleNamespace(
+    outcome = record(
         seconds={"solve": seconds, "compile": 0.0},
         error_estimate=None if error is None else {"u": error},
         relative_residuals={"pde": residual},
         tolerance_met=None,
         stop=stop,
     )
-    return SimpleNamespace(verdict=verdict, outcome=outcome, model=SimpleNamespace(network=network or ds.MLP()))
+    return record(verdict=verdict, outcome=outcome, model=SimpleNamespace(network=network or ds.MLP()))
 
 
 def solve(*outcomes, network=None, **options):
@@ -65,6 +71,13 @@ def test_limits_hold_for_all_attempts_together():
     assert [settings.max_seconds for _, settings in calls] == [100.0, 70.0]
     _, calls = solve(dict(seconds=30.0), max_seconds=30.0)
     assert len(calls) == 1
+
+
+def test_time_counts_over_all_attempts():
+    solution, _ = solve(dict(verdict="partly", seconds=30.0), dict(verdict="failed", seconds=12.0))
+    assert solution.verdict == "partly" and solution.outcome.seconds["solve"] == 42.0
+    alone, _ = solve(dict(verdict="solved", seconds=30.0))
+    assert alone.outcome.seconds["solve"] == 30.0
 
 
 def test_the_other_network_is_of_the_other_kind():

@@ -10,6 +10,7 @@ from scipy.integrate import solve_ivp
 
 import dsgnar as ds
 from dsgnar.problem.scales import estimate, power_of_two
+from dsgnar.solving.context import Context
 
 # L, T, U: the units of length, time and the unknown.
 
@@ -214,3 +215,76 @@ def test_conditions_that_contradict_each_other_are_not_called_solved():
     assert solution.verdict == "failed"
     assert solution.outcome.relative_residuals["two"] > 1e-2
     assert "failed: some conditions do not hold" in solution.summary()
+
+
+def test_sizes_of_stiff_kinetics():
+    """Robertson's reactions: B is 1e-5 because of its square, and C follows from it. To first order B was 0.25, C 1.7e7."""
+    problem = ds.Problem(
+        ds.Box(t=(0, 40)),
+        ("A", "B", "C"),
+        {
+            "a": ds.interior(lambda A, B, C: A.t + 0.04 * A - 1e4 * B * C),
+            "b": ds.interior(lambda A, B, C: B.t - 0.04 * A + 1e4 * B * C + 3e7 * B**2),
+            "c": ds.interior(lambda B, C: C.t - 3e7 * B**2),
+            "A0": ds.initial(lambda A: A - 1),
+            "B0": ds.initial(lambda B: B),
+            "C0": ds.initial(lambda C: C),
+        },
+    )
+    A, B, C = estimate(problem).unknowns
+    assert A == 1.0 and 1e-6 < B < 1e-4 and 0.05 < C < 2
+
+
+def test_an_unknown_between_two_equations_has_a_size_between_what_they_say():
+    """A wave packet in a wide trap: one equation asks for an imaginary part of 8, the other for one of 0.05."""
+    packet = lambda x: jnp.pi**-0.25 * jnp.exp(-((x - 1.5) ** 2) / 2)
+    problem = ds.Problem(
+        ds.Box(x=(-8, 8), t=(0, 6)),
+        ("u", "v"),
+        {
+            "re": ds.interior(lambda u, v, x: u.t + v.xx / 2 - x**2 * v / 2),
+            "im": ds.interior(lambda u, v, x: v.t - u.xx / 2 + x**2 * u / 2),
+            "u0": ds.initial(lambda u, x: u - packet(x)),
+            "v0": ds.initial(lambda v: v),
+        },
+    )
+    assert all(0.1 < size < 2 for size in estimate(problem).unknowns)
+
+
+def reactor(walls=300.0):
+    """Heat that a reaction of Arrhenius' law sets free: exp(-E/T) has no value for temperatures about zero."""
+    return ds.Problem(
+        ds.Box(x=(0, 0.02), t=(0, 600)),
+        ("T",),
+        {
+            "pde": ds.interior(lambda T: T.t - 2e-7 * T.xx - 1e3 * jnp.exp(-3000 / T)),
+            "T0": ds.initial(lambda T, x: T - walls - 25 * jnp.sin(jnp.pi * x / 0.02)),
+            "walls": ds.boundary(lambda T: T - walls),
+        },
+    )
+
+
+@pytest.mark.parametrize("precision", ["single", "double"])
+def test_a_temperature_begins_where_its_law_has_values(precision):
+    scales = estimate(reactor())
+    (level,) = scales.levels
+    assert 300 < level * scales.unknowns[0] < 320
+    assert scales.conditions[0] < 10  # not exp(1000)
+    context = Context.of(reactor(), ds.MLP(widths=(30,) * 4), ds.Settings(precision=precision))
+    state = context.start()
+    assert np.isfinite(context.residuals.kernel(jnp.asarray(state.iterate.theta), context.collocation.held_out(state))).all()
+    assert estimate(heat()).levels == ()  # nothing has to begin anywhere
+
+
+def test_levels_are_the_same_in_other_units():
+    kelvin, m = reactor(), 2.0**10
+    other = ds.Problem(
+        ds.Box(x=(0, 0.02), t=(0, 600)),
+        ("T",),
+        {
+            "pde": ds.interior(lambda T: T.t - 2e-7 * T.xx - m * 1e3 * jnp.exp(-3000 * m / T)),
+            "T0": ds.initial(lambda T, x: T - m * (300 + 25 * jnp.sin(jnp.pi * x / 0.02))),
+            "walls": ds.boundary(lambda T: T - m * 300),
+        },
+    )
+    assert estimate(kelvin).levels == estimate(other).levels

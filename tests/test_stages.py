@@ -124,6 +124,24 @@ def test_stage_one_goes_on_until_lambda_has_fallen():
         assert switches_at(other, 1e-6 * 1.01 ** np.arange(400)) == other.method.wait
 
 
+def test_lambda_that_came_near_and_has_risen_far_ends_the_long_wait():
+    """Two solitons: lambda turned round at 3e-10, and stage 1 went on for another 150 iterations."""
+    rules = Schedule(chosen(precision="double", method=dataclasses.replace(ds.FAST, fallen=1e-10)), "double")
+    down, up = np.logspace(-3, -9.5, 60), np.logspace(-9.5, -6, 140)
+    assert 60 < switches_at(rules, np.concatenate([down, up])) < 150
+    little = np.concatenate([down, np.full(140, 10**-9.5) * 1.01 ** np.arange(140)])  # by a factor of four
+    assert switches_at(rules, little) == rules.method.long_wait
+
+
+@pytest.mark.parametrize("gap, grows", [(1.0, False), (1.2, True)])
+def test_points_are_added_at_the_end_only_if_those_there_are_fitted(gap, grows):
+    """A loss that is the same at new points is what the network can do: more points would not change it."""
+    plan = dataclasses.replace(plan_in_stage(RULES, 3), retreats=FAST.retreats, gaps=(gap,) * FAST.gaps)
+    after, _, stop = RULES.after(plan, state(radius=1e-9), step(loss=1e-12), gap)
+    assert (after.points > plan.points) == grows
+    assert stop is None  # another sketch is tried first
+
+
 def plan_in_stage(rules, stage):
     return dataclasses.replace(rules.start(), stage=stage, radius_at_switch=0.7, loss_at_switch=1e-3)
 

@@ -25,8 +25,9 @@ def assignments(assigned: Sequence[str], given: Collection[str]) -> dict[str, An
 
 
 def _value(text: str) -> Any:
-    if text in ("inf", "infinity"):
-        return math.inf
+    words = {"inf": math.inf, "infinity": math.inf, "true": True, "false": False}
+    if text in words:
+        return words[text]
     try:
         return ast.literal_eval(text)
     except (SyntaxError, ValueError):

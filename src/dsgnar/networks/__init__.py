@@ -12,7 +12,7 @@ Any callable pytree from one point to the unknowns there can take their place (`
     parameters   the parameters of any network as one vector theta
 """
 
-from dsgnar.networks.base import Architecture, cast, check_network, count_parameters
+from dsgnar.networks.base import Architecture, begun_at, cast, check_network, count_parameters
 from dsgnar.networks.embeddings import Embedding, Inputs, embed
 from dsgnar.networks.gabor import GaborNet
 from dsgnar.networks.mlp import MLP
@@ -27,6 +27,7 @@ __all__ = [
     "GaborNet",
     "Inputs",
     "Siren",
+    "begun_at",
     "cast",
     "check_network",
     "count_parameters",

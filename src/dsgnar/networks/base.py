@@ -59,6 +59,9 @@ def orthogonal(rng: np.random.Generator, n_in: int, n_out: int, gain: float = 5 
     return Q if n_in >= n_out else Q.T
 
 
+CALM = 0.1  # outputs that are to begin near a value begin so much smaller about it
+
+
 class Affine(eqx.Module):
     """h @ weight + bias."""
 
@@ -80,6 +83,16 @@ class Affine(eqx.Module):
         Jacobians of the networks of the paper's Burgers examples took 10 to 40 % less time on two CPU cores.
         """
         return h @ (scale * self.weight) + scale * self.bias
+
+
+def begun_at(network: Any, levels: Sequence[float]) -> Any:
+    """A network that begins near these values, where they are not zero; one whose last map is not affine stays as it is."""
+    last = getattr(network, "output", None)
+    if not any(levels) or not isinstance(last, Affine):
+        return network
+    near, calm = np.asarray(levels), np.where(np.asarray(levels) != 0, CALM, 1.0)
+    begun = Affine.of(np.asarray(last.weight) * calm, last.weight.dtype, np.asarray(last.bias) + near)
+    return eqx.tree_at(lambda n: n.output, network, begun)
 
 
 def to_array(values: np.ndarray | float, dtype: Any) -> Array:

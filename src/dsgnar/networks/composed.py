@@ -17,16 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dsgnar.networks.base import to_array
+from dsgnar.networks.base import CALM, to_array
 from dsgnar.networks.embeddings import Inputs
 from dsgnar.networks.mlp import MLP
 from dsgnar.problem import Problem
 from dsgnar.problem.inverse import axes_of, is_positive, plain
 from dsgnar.problem.scales import Scales
-
-# The output of a part starts small, so that a positive function begins nearly constant: exp of a network of size one would
-# begin between 1/3 and 3 times its size.
-CALM = 0.1
 
 
 class Part(eqx.Module):

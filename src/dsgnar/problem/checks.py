@@ -174,14 +174,23 @@ def required(signature: Signature, unknowns: tuple[str, ...], domain: Box, part:
         error.add_note(f"{what}: this happened in its residual")
         raise
     if shape is None or not isinstance(shape, jax.ShapeDtypeStruct):
-        raise TypeError(f"{what}: its residual returned {shape!r}, not a number; is a `return` missing?")
+        if isinstance(shape, tuple | list):
+            hint = f"{len(shape)} values; state several equations as several conditions"
+        else:
+            hint = f"{shape!r}, not a number; is a `return` missing?"
+        raise TypeError(f"{what}: its residual returned {hint}")
     if shape.shape != ():
         raise ValueError(
             f"{what}: its residual returned shape {shape.shape}, expected one number per point; "
             "state several equations as several conditions"
         )
     if not jnp.issubdtype(shape.dtype, jnp.floating):
-        raise TypeError(f"{what}: its residual returned {shape.dtype}, expected real floating-point numbers")
+        hints = {
+            "complex128": "; state real and imaginary parts as two unknowns with two conditions",
+            "bool": "; a residual is the difference of both sides, such as u.t - u.xx, not a comparison",
+        }
+        hint = hints.get(str(shape.dtype), "")
+        raise TypeError(f"{what}: its residual returned {shape.dtype}, expected real floating-point numbers{hint}")
     return requests
 
 

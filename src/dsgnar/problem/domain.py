@@ -53,6 +53,11 @@ class Box(Solid):
         object.__setattr__(self, "axes", tuple(intervals))
         object.__setattr__(self, "bounds", tuple(_bounds(axis, interval) for axis, interval in intervals.items()))
         object.__setattr__(self, "time", time if time in intervals else None)
+        if not (time is None or isinstance(time, str)):
+            raise ValueError(
+                f"`time` names the axis that is time and cannot be an axis itself, got {time!r}; "
+                "call that axis t, or Box(..., tau=(0, 1), time='tau')"
+            )
         if time not in intervals and time not in (None, "t"):
             raise ValueError(f"the time axis {time!r} is not one of the axes {', '.join(intervals)}")
         object.__setattr__(self, "parameters", (parameters,) if isinstance(parameters, str) else tuple(parameters))
@@ -161,7 +166,10 @@ class Initial:
 
     def fixed(self, domain: Box) -> tuple[dict[int, float], ...]:
         if domain.time is None:
-            raise ValueError(f"the domain has no time axis (axes {', '.join(domain.axes)}), so no initial slice")
+            raise ValueError(
+                f"the domain has no time axis (axes {', '.join(domain.axes)}), so no initial slice; "
+                f"time='{domain.axes[-1]}' in the domain says that {domain.axes[-1]} is time"
+            )
         return ({domain.index(domain.time): domain.interval(domain.time)[0]},)
 
     def describe(self) -> str:
@@ -202,6 +210,11 @@ class Boundary:
                 raise ValueError(f"{face[0]!r} is time: use an initial condition for its first instant")
         if self.on is not None and not set(self.on) <= {domain.name} and not domain.shaped:
             raise ValueError(f"the box is called {domain.name!r}; nothing here is called {', '.join(self.on)}")
+        if not domain.space:
+            raise ValueError(
+                f"the domain has no axis of space (axes {', '.join(domain.axes)}), so no boundary; state values at its "
+                "first instant by ds.initial, and elsewhere by ds.at(residual, {...})"
+            )
         if self.faces is not None and not self.faces:
             raise ValueError("a boundary needs at least one face; leave `faces` out for all of them")
         return domain.faces if self.faces is None else self.faces

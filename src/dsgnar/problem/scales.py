@@ -8,17 +8,21 @@ and what is minimised is F_m / S_m. People see their own units only. U and S are
 of two changes no bit of a run.
 
 Sizes of unknowns. With smooth functions phi of size one in xi (`stand_ins`), a condition that is linear in u_j alone and
-has a part b_m without it is balanced by U_j = |b_m| / |F_m' phi|:
+has a part b_m without it is balanced by U_j = |b_m| / |F_m' phi|, or by less where its terms grow faster than linearly:
 
     values      conditions on values themselves (initial, Dirichlet): U_j is the largest |b_m|
     sources     equations against their sources, where values are zero or far smaller
-    others      an unknown that no data determine (a pressure) has the size that balances the other terms
+    others      an unknown that no data determine (a pressure) has the size that balances the other terms, in the
+                geometric mean over conditions
 
 Sizes of conditions. With v the derivatives of u that F_m asks for, the size of its terms is
 
     T_m = |F_m(0)| + sum_i |v_i dF_m/dv_i|,
 
 a root mean square over points; S_m is T_m for the stand-ins, of the sizes U. Of data it is the size of their values.
+
+Levels. Some terms have no sensible values for functions about zero: exp(-E/T), log(h). There an unknown whose given values
+vary little about their mean (a temperature in kelvin) begins near that mean, and so do its stand-ins.
 
 Coefficients stand at the values with which they start, whose sizes are theirs; one that starts at zero has the size that
 balances its equation.
@@ -44,6 +48,11 @@ from dsgnar.problem.sampling import sample
 
 SAMPLE = 64  # points of each condition
 STAND_INS = 4
+STEEP = 4.0  # terms that are so much larger than the rest where they should balance it grow faster than linearly
+LITTLE = 0.25  # a standard deviation over the mean
+WILD = 1e9  # times the median of a residual: beyond what stand-ins should make of it
+HUGE = 1e150  # whose square is not finite
+HALVINGS = 60  # of a size, at most
 FAR = 32.0  # sources that ask for more than this times the given values set the size
 
 
@@ -54,6 +63,7 @@ class Scales:
     axes: tuple[tuple[float, float], ...]  # centre and half-width
     unknowns: tuple[float, ...]  # and coefficients
     conditions: tuple[float, ...]
+    levels: tuple[float, ...] = ()  # where unknowns begin, over their sizes; nothing: all at zero
 
     def inward(self, x: Float[Array, " d"], place: Float[Array, " 2"] | None, time: int | None) -> Float[Array, " d"]:
         """xi of a point; in a time march `place` is the centre and the inverse half-width of its interval."""
@@ -84,15 +94,32 @@ def estimate(problem: Problem, given: Mapping[str, float] | None = None) -> Scal
         if name not in problem.outputs:
             raise ValueError(f"scales: there is no unknown {name!r}; the problem has {', '.join(problem.outputs)}")
     axes = intervals(problem.domain)
+    given = {name: power_of_two(size) for name, size in (given or {}).items()}
     measure = {name: _Measured(problem, name, axes) for name in problem.conditions}
-    sizes = _sizes(problem, measure, {name: power_of_two(size) for name, size in (given or {}).items()})
-    starts = {name: c.start or sizes[name] for name, c in problem.coefficients.items()}
-    filled = jnp.asarray([(sizes | starts).get(name, 1.0) for name in problem.outputs])
+    sizes, filled = _sizes(problem, measure, dict(given))
+    levels = dict.fromkeys(problem.unknowns, 0.0)
+    if not problem.inverse and any(m.wild(filled) for m in measure.values()):
+        levels = {name: _level(name, measure) for name in problem.unknowns}
+    if any(levels.values()):
+        signs = tuple(float(np.sign(levels[name])) for name in problem.unknowns)
+        measure = {name: _Measured(problem, name, axes, signs) for name in problem.conditions}
+        sizes, filled = _sizes(problem, measure, dict(given))
     conditions = tuple(power_of_two(measure[name].terms(filled)) for name in problem.conditions)
-    return Scales(axes, tuple(float(sizes.get(name, 1.0)) for name in problem.outputs), conditions)
+    unknowns = tuple(float(sizes.get(name, 1.0)) for name in problem.outputs)
+    begin = tuple(levels[name] / sizes.get(name, 1.0) for name in problem.unknowns)
+    return Scales(axes, unknowns, conditions, begin if any(begin) else ())
 
 
-def _sizes(problem: Problem, measure: dict[str, "_Measured"], known: dict[str, float]) -> dict[str, float]:
+def _level(name: str, measure: dict[str, "_Measured"]) -> float:
+    """The mean of the values that conditions give an unknown, if they vary little about it; else 0."""
+    given = [m.given(name) for m in measure.values() if m.plain and m.unknowns == {name} and not m.measured]
+    values = np.concatenate(given) if given else np.zeros(1)
+    mean = float(np.mean(values))
+    return mean if float(np.std(values)) < LITTLE * abs(mean) < math.inf else 0.0
+
+
+def _sizes(problem: Problem, measure: dict[str, "_Measured"], known: dict[str, float]) -> tuple[dict[str, float], Array]:
+    """The sizes that can be told, and those of all outputs, coefficients at their starts."""
     for name in (name for name in problem.unknowns if name not in known):
         alone = [m for m in measure.values() if m.unknowns == {name}]
         values = max((m.balance(name, {}) for m in alone if m.plain), default=0.0)
@@ -103,20 +130,22 @@ def _sizes(problem: Problem, measure: dict[str, "_Measured"], known: dict[str, f
     for _ in problem.unknowns:  # those that only others determine, one after the other
         for name in problem.unknowns:
             if name not in known:
-                size = max((m.balance(name, known) for m in measure.values() if name in m.unknowns), default=0.0)
-                if size > 0:
-                    known[name] = power_of_two(size)
+                sizes = [m.balance(name, known) for m in measure.values() if name in m.unknowns]
+                sizes = [size for size in sizes if size > 0]
+                if sizes:
+                    known[name] = power_of_two(math.exp(sum(map(math.log, sizes)) / len(sizes)))
     for name, coefficient in problem.coefficients.items():
         if name not in known:
             size = abs(coefficient.start) or max((m.balance(name, known) for m in measure.values()), default=0.0)
             known[name] = power_of_two(size)
-    return known
+    starts = {name: c.start or known[name] for name, c in problem.coefficients.items()}
+    return known, jnp.asarray([(known | starts).get(name, 1.0) for name in problem.outputs])
 
 
 class _Measured:
     """One condition, evaluated on stand-ins at some points."""
 
-    def __init__(self, problem: Problem, name: str, axes):
+    def __init__(self, problem: Problem, name: str, axes, signs: tuple[float, ...] = ()):
         self.problem, self.name = problem, name
         requests = problem.requests[name]
         self.unknowns = {u for u, keys in requests.items() if keys and u not in problem.coefficients}
@@ -125,7 +154,7 @@ class _Measured:
         condition = problem.conditions[name]
         self.points = jnp.asarray(sample(condition.part, problem.domain, SAMPLE, stream(0, "scales", name)))
         self.measured = 0.0 if condition.measured is None else condition.measured.size
-        self.functions = stand_ins(problem, axes)
+        self.functions = stand_ins(problem, axes, signs)
 
         def residual(sizes, x, k):
             network = problem.constrained(lambda z: sizes * self.functions(z, k))
@@ -142,13 +171,36 @@ class _Measured:
         self.which = jnp.arange(STAND_INS)
 
     def balance(self, name: str, known: dict[str, float]) -> float:
-        """The size of an unknown at which its terms are as large as the rest of the condition, to first order."""
+        """The size of an unknown at which its terms are as large as the rest of the condition.
+
+        To first order, and by as many factors of two less as its terms are too large there.
+        """
         starts = {name: c.start for name, c in self.problem.coefficients.items()}
         sizes = jnp.asarray([starts.get(u, known.get(u, 0.0)) for u in self.problem.outputs])
         direction = jnp.asarray([float(u == name) for u in self.problem.outputs])
-        rest = math.hypot(_rms(self._residual(sizes, self.points, self.which)), self.measured)
+        nothing = self._residual(sizes, self.points, self.which)
+        rest = math.hypot(_rms(nothing), self.measured)
         slope = _rms(self._slope(sizes, direction, self.points, self.which))
-        return rest / slope if slope > 0 else 0.0
+        size = rest / slope if slope > 0 else 0.0
+        terms = lambda: _rms(self._residual(sizes + size * direction, self.points, self.which) - nothing)
+        halvings = 0 if 0 < size < math.inf and terms() > STEEP * rest > 0 else HALVINGS
+        while halvings < HALVINGS and not terms() <= rest:
+            size, halvings = size / 2, halvings + 1
+        return size
+
+    def given(self, name: str) -> np.ndarray:
+        """The values of an unknown at which a condition on values vanishes, to first order."""
+        key = (name, (0,) * self.problem.domain.dimension)
+        residual = lambda v, x: of_derivatives(self.problem, self.name, [key], x, v[None])
+        at_zero = jax.vmap(jax.value_and_grad(residual), (None, 0))(jnp.asarray(0.0), self.points)
+        value, slope = map(np.asarray, at_zero)
+        usable = np.isfinite(value) & np.isfinite(slope) & (slope != 0)
+        return -value[usable] / slope[usable]
+
+    def wild(self, sizes) -> bool:
+        """Whether it has no sensible values for functions about zero: none at all, or some far beyond the others."""
+        values = np.abs(np.asarray(self._residual(sizes, self.points, self.which)))
+        return not np.max(values) <= WILD * np.median(values)
 
     def terms(self, sizes) -> float:
         return math.hypot(_rms(self._size(sizes, self.points, self.which)), self.measured)
@@ -156,12 +208,15 @@ class _Measured:
 
 def _rms(values) -> float:
     values = np.asarray(values)
-    values = values[np.isfinite(values)]
+    values = values[np.abs(values) < HUGE]  # neither infinite nor nan
     return float(np.sqrt(np.mean(values**2))) if values.size else 0.0
 
 
-def stand_ins(problem: Problem, axes) -> Callable:
-    """Smooth functions of size one, k = 0, 1, ..: waves of about one period over the domain, for each unknown another."""
+def stand_ins(problem: Problem, axes, signs: tuple[float, ...] = ()) -> Callable:
+    """Smooth functions of size one, k = 0, 1, ..: waves of about one period over the domain, for each unknown another.
+
+    About a level (`signs` is not zero), and where an unknown is positive, they are small waves about one.
+    """
     rng = stream(0, "stand-ins")
     shape = (STAND_INS, len(problem.outputs), problem.domain.dimension)
     periodic = np.array([axis in problem.periodic for axis in problem.domain.axes])
@@ -175,6 +230,8 @@ def stand_ins(problem: Problem, axes) -> Callable:
     def function(x, k):
         xi = (x - centre) / half
         values = jnp.sqrt(2.0) * jnp.sin(wave[k] @ xi + phase[k])
+        if any(signs):
+            values = jnp.where(jnp.asarray(signs) == 0, values, jnp.asarray(signs) + LITTLE * values)
         if positive.any():
             constant = ~np.any(depends, axis=1)
             values = jnp.where(constant, 1.0, jnp.where(positive, 1.0 + 0.3 * values, values))

@@ -11,7 +11,7 @@ from dsgnar.problem.reference import Reference
 from dsgnar.solving.context import Context
 from dsgnar.solving.loop import run
 from dsgnar.solving.model import Network
-from dsgnar.solving.observers import Observer
+from dsgnar.solving.observers import Observer, Settling
 from dsgnar.solving.settings import Settings, unknown_option, with_options
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.tolerance import reach
@@ -50,9 +50,17 @@ def solve(
     for doubt in doubts(problem):
         warnings.warn(doubt, stacklevel=2)
 
+    attempts = 0
+
     def attempt(network: Network | None, settings: Settings) -> Solution:
+        nonlocal attempts
+        attempts += 1
         context = Context.of(problem, network, settings, reference)
         return run(context, context.start(), observers)
 
-    with over(devices):
-        return reach(problem, network, with_options(settings or Settings(), options), attempt)
+    with over(devices) as shared:
+        solution = reach(problem, network, with_options(settings or Settings(), options), attempt)
+        for observer in observers if attempts > 1 and shared.team.leads else ():
+            if isinstance(observer, Settling):
+                observer.settled(solution)
+    return solution

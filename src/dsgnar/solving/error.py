@@ -14,7 +14,8 @@ stays the same in another space. It is unknown where
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e
 
 Polynomials come first, with waves as the other space. Where they do not even resolve the solution (a sharp front), an
-error at the front escapes them, and a space that follows the solution takes their place (`tangents.py`).
+error at the front escapes them, and a space that follows the solution takes their place (`tangents.py`). So it does, with
+more functions, where the spaces do not quite agree: then the error is finer than they are, and larger than they say.
 
 In a time march the error at the end of an interval is the error with which the next begins. Rounding counts too: for a
 solution in single precision the difference to its own evaluation in float64, in double the error that belongs to the
@@ -44,6 +45,8 @@ from dsgnar.solving.tangents import Own
 from dsgnar.solving.verdict import Judge
 
 RESOLVED = 1e-2  # the relative error with which polynomials are to follow a solution
+AGREE = 1.3  # ratio of estimates in different spaces up to which one of them is good to about as much
+RICHER = 2  # by which the space has more functions where they do not agree
 
 
 @x64
@@ -57,9 +60,14 @@ def estimate(
     """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already."""
     estimator = Estimator(Equation(model, thetas, judge))
     found = estimator.smooth()
-    if not found.known or (tol < math.inf and not found.meets(tol, looser)) or estimator.resolved:
+    if not found.known or (tol < math.inf and not found.meets(tol, looser)):
         return found
-    return Estimator(replace(estimator.equation, fronts=True)).own()
+    if not estimator.resolved:
+        return Estimator(replace(estimator.equation, fronts=True)).own()
+    several = model.problem.domain.dimension > 1 and model.march.count == 1
+    if found.spread <= AGREE or not several:
+        return found
+    return Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own()
 
 
 @dataclass(frozen=True, eq=False)

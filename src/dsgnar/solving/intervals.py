@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
 LONGER = 1.5
+NEARLY = 10.0  # by which an interval of a march may miss its goal
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
@@ -136,8 +137,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     if not cutting and context.march.count > 1:
         return None  # intervals that a person chose
-    size = max(judging.here(context, state))
-    goal = SOLVED if context.problem.inverse else method.interval_goal
+    size, goal = max(judging.here(context, state)), _goal(context, state)
     if size <= goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
     sizes = outgrown(context, state)
@@ -152,7 +152,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if not cutting or focused != state.focused or _trapped(context, state, size):
         anew = context.begin(_better(state, size), _again(context, state, 1.0), end)
         return replace(anew, cuts=state.cuts + 1, focused=focused)
-    if size <= min(FAILED, 10 * method.interval_goal) and size > 0.5 * state.best_residual:
+    if size <= min(FAILED, NEARLY * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
     if _whole(context, state) and size <= FAILED:
@@ -162,6 +162,19 @@ def again(context: "Context", state: RunState) -> RunState | None:
     end = begin + share * (end - begin)
     shorter = context.begin(state, _again(context, state, _share(context, begin, end)), end)
     return replace(shorter, cuts=state.cuts + 1, best_residual=size)
+
+
+def _goal(context: "Context", state: RunState) -> float:
+    """Residuals over their terms with which an interval is solved.
+
+    In a march one may miss the goal by a little, where nobody asked for a tolerance: another cut costs as much again. Not
+    in one variable, where cutting is cheap and errors grow.
+    """
+    settings, several = context.settings, context.problem.domain.dimension > 1
+    if context.problem.inverse:
+        return SOLVED
+    nearly = several and automatic(context) and settings.tol == math.inf and not _whole(context, state)
+    return settings.method.interval_goal * (NEARLY if nearly else 1.0)
 
 
 def _whole(context: "Context", state: RunState) -> bool:

@@ -21,6 +21,7 @@ from dsgnar.solving.verdict import Judge
 
 COLUMNS = 700  # functions in all
 COLUMNS_1D = 240  # and for each unknown of one variable
+MANY = 4  # time intervals, beyond which an error in one of them needs half of that
 EACH = 3  # points of an interior condition for each function
 EACH_AT_FRONTS = 8  # in a space that follows the solution: its functions vary fast in few places
 CANDIDATES = 4  # points there of which one is chosen by its residual
@@ -48,12 +49,14 @@ class Equation:
     thetas: Float[np.ndarray, "intervals parameters"]
     judge: Judge
     fronts: bool = False
+    richer: int = 1  # by which a space has more functions than usual
 
     @cached_property
     def size(self) -> int:
         """Functions of a space."""
         problem = self.model.problem
-        return COLUMNS_1D if problem.domain.dimension == 1 else COLUMNS // len(problem.unknowns)
+        each = COLUMNS_1D if self.model.march.count <= MANY else COLUMNS_1D // 2  # short intervals have simpler errors
+        return self.richer * (each if problem.domain.dimension == 1 else COLUMNS // len(problem.unknowns))
 
     @cached_property
     def periodic(self) -> tuple[bool, ...]:
@@ -122,7 +125,7 @@ class Equation:
     def _points(self, name: str, box: Box) -> tuple[np.ndarray, np.ndarray]:
         """Points of a condition, denser towards the ends of each axis, and weights as if they were not."""
         problem = self.model.problem
-        each = EACH_AT_FRONTS if self.fronts else EACH
+        each = EACH_AT_FRONTS // self.richer if self.fronts else EACH
         part, count = problem.conditions[name].part, each * self.size * min(2, len(problem.unknowns))
         count = count * (CANDIDATES if self.fronts else 1) if isinstance(part, Interior) else count // 2
         points = sample(part, box, count, stream(0, "error", name), "clustered", periodic=problem.periodic)

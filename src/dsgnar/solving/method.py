@@ -95,6 +95,7 @@ class Method:
     wait: Any = By(40, 60)  # iterations before the stage switch is considered
     fallen: float = math.inf  # lambda that stage 1 is to reach before; infinity: any
     long_wait: int = 200  # iterations after which the switch is considered whatever lambda is
+    far: float = 30.0  # or after lambda, having come near, has risen so much
     window: Any = By(15, 30)  # W: iterations over which lambda must rise
     slope: float = 1e-4  # of a line through log lambda, at least
     correlation: float = 0.1
@@ -118,6 +119,7 @@ class Method:
     gap: float = 1.3  # loss at new points over loss at those just trained on, above which points are added
     gaps: int = 3  # how many gaps are averaged (geometrically): single ones are noisy
     wide_gap: float = 3.0  # a gap that is believed at once where the loss falls fast; 8 and 9 were noticed too late
+    stalled_gap: float = 1.05  # a gap above which points are added where stage 3 comes to a stop; 0: always
     growth: int = 4  # by which points are multiplied: few sizes, since every size is compiled once
     adaptive: float = 0.0  # share of the interior points that is drawn where residuals are large
     focus: float = 0.5  # the same in another attempt, after one whose residuals ended large in few places
@@ -167,10 +169,10 @@ _COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait ret
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
     "sketch_share large_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
-    "at_floor no_damping fallen fallen_loss single_above gap wide_gap interval_goal data_weight"
+    "at_floor no_damping fallen fallen_loss far single_above gap wide_gap interval_goal data_weight"
 ).split()
 _SHARES = "shrink ramp_from".split()
-_SIGNED = "exponent slope correlation perturbation".split()
+_SIGNED = "exponent slope correlation perturbation stalled_gap".split()
 _SWITCHES = "scaled greedy exact_stage fresh".split()
 
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from dsgnar.calculus.precision import DTYPES, Precision, x64
-from dsgnar.networks import MLP, Architecture, Inputs, Siren, cast, check_network
+from dsgnar.networks import MLP, Architecture, Inputs, Siren, begun_at, cast, check_network
 from dsgnar.networks.composed import compose, shared
 from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
@@ -123,6 +123,7 @@ def build(
     key = jax.random.fold_in(key, interval) if interval else key
     if isinstance(network, Architecture):
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
+        module = module if scales is None or problem.hard or problem.known else begun_at(module, scales.levels)
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)

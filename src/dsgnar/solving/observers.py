@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
@@ -84,3 +84,10 @@ class Observer(Protocol):
     def finished(self, run: View, solution: Solution | None) -> None:
         """The run has ended; there is no solution if it failed."""
         ...
+
+
+@runtime_checkable
+class Settling(Protocol):
+    """An observer that is also told which of several attempts counts, with the time of all of them."""
+
+    def settled(self, solution: Solution) -> None: ...

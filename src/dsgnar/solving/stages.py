@@ -7,7 +7,8 @@ raises the target and descends. Seven rules go beyond the paper:
   target    In stage 2 the target goes on rising, from the paper's 0.5 to 0.8. A step with the ratio 0.5 halves the loss; one
             with 0.9 may take away nine tenths of it. But at once it would be too much: the wave equation then left the
             region of small lambda that stage 1 had found.
-  fallen    Lambda that rises before it has fallen far is noise: until then the switch waits longer.
+  fallen    Lambda that rises before it has fallen far is noise: until then the switch waits longer, unless it came near and
+            has risen far since.
   undamped  Stage 1 also ends where lambda is down to rounding: there is nothing left to seek. In several variables only once
             the loss has fallen, since from a large one the first steps may need no damping either, and lead nowhere good.
   stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
@@ -76,6 +77,17 @@ class Rising:
         return slope > self.slope and spread > 0 and float(k @ y) / spread > self.correlation
 
 
+NEAR = 100.0  # lambda over the value that it is to reach: where it turns round so near, that is its minimum
+
+
+def risen(lams: tuple[float, ...], window: int, factor: float, low: float) -> bool:
+    """Whether the median of lambda over a window was low, and has risen by a factor since."""
+    if len(lams) < 2 * window:
+        return False
+    medians = np.median(np.lib.stride_tricks.sliding_window_view(lams, window), axis=1)
+    return bool(np.min(medians) < low and medians[-1] > factor * np.min(medians))
+
+
 class Next(NamedTuple):
     """What an iteration leads to: plan and iterate for the next one, or why there is none."""
 
@@ -141,7 +153,8 @@ class Schedule:
         """Whether lambda rises again after it has fallen."""
         method = self.method
         high = len(lams) > 0 and np.median(lams[-method.window :]) > method.fallen  # single ones may be small at once
-        wait = max(method.wait, method.long_wait) if high else method.wait
+        turned = risen(lams, method.window, method.far, NEAR * method.fallen)
+        wait = max(method.wait, method.long_wait) if high and not turned else method.wait
         return Rising(wait, method.window, method.slope, method.correlation)(lams)
 
     def _undamped(self, plan: Plan) -> bool:
@@ -157,6 +170,10 @@ class Schedule:
         steady = len(plan.gaps) == count and math.prod(plan.gaps) > self.method.gap**count
         return steady or (plan.stage > 1 and any(gap > self.method.wide_gap for gap in plan.gaps[-1:]))
 
+    def _fits_its_points(self, plan: Plan) -> bool:
+        """Whether the loss is larger at new points than at those just trained on, so that more of them may help."""
+        return not plan.gaps or float(np.exp(np.mean(np.log(plan.gaps)))) > self.method.stalled_gap
+
     def _instead_of_stopping(self, plan: Plan, state: State, stop: StopReason, at_floor: Callable[[], bool]) -> Next:
         """Above the floor stage 2 goes on to stage 3, which ends where nothing helps: points, other sketches, stage 1."""
         if plan.stage == 1 or not stop.found_nothing or not self.method.exact_stage:
@@ -170,7 +187,7 @@ class Schedule:
         if plan.retreats < self.method.retreats and self._came_too_early(plan):
             again = replace(plan, stage=1, lams=(), losses=(), retreats=plan.retreats + 1)
             return Next(again, replace(state, radius=plan.radius_at_switch, failures=0), None)
-        if self._can_grow(plan):
+        if self._can_grow(plan) and self._fits_its_points(plan):
             return Next(replace(self._grown(plan), losses=()), wide, None)
         if collapsed and plan.tries < self.method.tries:
             return Next(replace(plan, tries=plan.tries + 1), wide, None)

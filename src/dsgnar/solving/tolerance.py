@@ -105,7 +105,17 @@ def reach(
         done = solution.verdict == "solved" if settings.tol is None else solution.outcome.tolerance_met is not False
         if done or solution.outcome.stop.is_limit:
             break
-    return min(reversed(tried), key=_wrong)
+    return _with_all_seconds(min(reversed(tried), key=_wrong), tried)
+
+
+def _with_all_seconds(solution: Solution, tried: list[Solution]) -> Solution:
+    """The solution with the time that all attempts took."""
+    if len(tried) == 1:
+        return solution
+    spent = [one.outcome.seconds for one in tried if one.outcome is not None]
+    assert solution.outcome is not None
+    total = {part: sum(seconds.get(part, 0.0) for seconds in spent) for part in solution.outcome.seconds}
+    return replace(solution, outcome=replace(solution.outcome, seconds=total))
 
 
 def _wrong(solution: Solution) -> tuple[int, bool, float]:

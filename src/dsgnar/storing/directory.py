@@ -60,6 +60,7 @@ class RunDirectory:
         self._resuming = False
         self._run_id = ""
         self._last: RunState | None = None  # the last complete iteration
+        self._ended: Solution | None = None  # the last solution that was written
         self._written = self._complained = False
         self._time = 0.0
 
@@ -88,12 +89,32 @@ class RunDirectory:
                 self._save()
             if solution is not None and self.statement is not None:
                 runs.end(self.path, solution, self.statement)
+                self._ended = solution
         except OSError as error:
-            self.failure = error
-            self.warn(f"the result could not be written to {self.path}: {error.strerror or error}")
+            self._not_written(error)
         finally:
             self._resuming = False
             self.release()
+
+    def settled(self, solution: Solution) -> None:
+        """Of several attempts this one counts: the directory is to hold it, and the others lie beside it."""
+        if self.statement is None or self._ended is None:
+            return
+        try:
+            self.hold()
+            if solution.thetas is self._ended.thetas:
+                runs.end(self.path, solution, self.statement)
+            else:
+                files.make_room(self.path, self.force, self.warn)
+                runs.write(self.path, solution, self.statement)
+        except OSError as error:
+            self._not_written(error)
+        finally:
+            self.release()
+
+    def _not_written(self, error: OSError) -> None:
+        self.failure = error
+        self.warn(f"the result could not be written to {self.path}: {error.strerror or error}")
 
     def _save(self) -> None:
         assert self._last is not None

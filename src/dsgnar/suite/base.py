@@ -22,6 +22,7 @@ TUNED = replace(
     restarts=0,
     hopeless=0,
     large_share=0.45,
+    stalled_gap=0.0,
     targets=By((0.2, 0.8), (0.1, 0.8)),
 )
 
