@@ -20,6 +20,7 @@ from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.tangents import Own, below
 from dsgnar.solving.verdict import Judge
+from small import problem as heat
 
 STEEP = 80.0
 
@@ -80,6 +81,33 @@ def test_a_rough_estimate_does_above_the_tolerance(monkeypatch):
     monkeypatch.setattr(Estimator, "own", lambda self: pytest.fail("not needed"))
     found = estimate(solution.model, solution.thetas, Judge(solution.residuals), tol=1e-8)
     assert not found.meets(1e-8)
+
+
+@pytest.mark.parametrize("spread, richer", [(1.1, None), (1.8, 2)])
+def test_spaces_that_do_not_quite_agree_are_followed_by_a_richer_one(spread, richer, monkeypatch):
+    """Standing waves in a cavity, error 2.3e-4: polynomials and waves differed by 1.6 and said 1.1e-4."""
+    solution, asked = wrong_by(1e-3, steep=2.0), []
+    smooth = Estimator.smooth
+    monkeypatch.setattr(Estimator, "smooth", lambda self: dataclasses.replace(smooth(self), spread=spread))
+    own = lambda self: asked.append((self.equation.richer, self.equation.size)) or "the richer one"
+    monkeypatch.setattr(Estimator, "own", own)
+    found = estimate(solution.model, solution.thetas, Judge(solution.model.residuals))
+    usual = Equation(solution.model, solution.thetas, Judge(solution.model.residuals)).size
+    assert asked == ([] if richer is None else [(richer, richer * usual)])
+    assert (found == "the richer one") == (richer is not None)
+
+
+@pytest.mark.parametrize("size, tol, solved", [(5e-6, None, True), (2e-5, None, False), (5e-6, 1e-6, False)])
+def test_an_interval_of_a_march_may_miss_its_goal_by_a_little(size, tol, solved, monkeypatch):
+    """Its second half would cost as much again. Not where a tolerance was asked for, and not at all of the time."""
+    context = Context.of(heat(), None, Settings(tol=tol, max_iterations=1))
+    monkeypatch.setattr(judging, "here", lambda context, state: (size if state.times[-1] < 1 else 4 * size,))
+    monkeypatch.setattr(judging, "concentrated", lambda context, state: False)
+    monkeypatch.setattr(judging, "accurate", lambda context, state: False)
+    whole = dataclasses.replace(context.start(), stop=StopReason.STALLED)
+    half = intervals.again(context, whole)
+    assert half is not None and half.times == (0.0, 0.5)
+    assert (intervals.again(context, dataclasses.replace(half, stop=StopReason.STALLED)) is None) == solved
 
 
 def test_points_of_the_estimate_are_where_residuals_are_large():

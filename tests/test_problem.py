@@ -55,7 +55,9 @@ class Pair:
         (initial(lambda u, t: u / t), ValueError, r"NaN or infinite at 64 of 64 points, for instance x=.*, t=0; look"),
         (interior(lambda u: "zero"), TypeError, "its residual could not be evaluated, or did not return an array"),
         (interior(returns_nothing), TypeError, "its residual returned None, not a number; is a `return` missing"),
-        (interior(lambda u: (u.x, u.t)), TypeError, "not a number"),
+        (interior(lambda u: (u.x, u.t)), TypeError, "2 values; state several equations as several conditions"),
+        (interior(lambda u: 1j * u.t), TypeError, "complex128, .*; state real and imaginary parts as two unknowns"),
+        (interior(lambda u: u.t > u.xx), TypeError, "bool, .*; a residual is the difference of both sides"),
         (interior(lambda u: {"pde": u.x}), TypeError, "not a number"),
         (interior(lambda u: Pair()), TypeError, "did not return an array"),
         (interior(lambda u: u > 0), TypeError, "its residual returned bool, expected real floating-point numbers"),
@@ -213,6 +215,7 @@ def test_other_errors_in_a_residual_carry_the_condition_as_a_note():
         (lambda: Box(d=(0, 1)), "axis 'd': the name has a meaning of its own in u.d"),
         (lambda: Box(_x=(0, 1)), "axis '_x'"),
         (lambda: Box(), "at least one axis"),
+        (lambda: Box(x=(0, 1), time=(0, 1)), "`time` names the axis that is time and cannot be an axis itself"),
         (lambda: Box(x=(0, 1), time="tau"), "the time axis 'tau' is not one of the axes x"),
         (lambda: LINE.with_interval("y", (0, 1)), "there is no axis 'y'; the domain has x, t"),
         (lambda: LINE.with_interval("t", (1, 0)), "axis 't': the lower bound"),
@@ -477,7 +480,7 @@ def test_steady_problems():
     problem = state(domain, conditions={"pde": interior(lambda u, x: laplacian(u) - x), "walls": boundary(lambda u: u)})
     assert domain.time is None and len(domain.faces) == 4
     assert problem.residual("pde", lambda x: x[:1] ** 2, jnp.array([0.5, 0.1])) == 1.5
-    with pytest.raises(ValueError, match="condition 'start': the domain has no time axis"):
+    with pytest.raises(ValueError, match="condition 'start': the domain has no time axis .*; time='"):
         state(domain, conditions={"start": initial(lambda u: u)})
     rod = state(Box(x=(0, 1)), conditions={"pde": interior(lambda u: u.xx - 1), "ends": boundary(lambda u: u)})
     assert rod.residual("pde", lambda x: x**2, jnp.array([0.5])) == 1
@@ -577,3 +580,9 @@ def test_references_that_fit(given):
 def test_references_that_do_not_fit(given, error, message):
     with pytest.raises(error, match=f"^reference: .*{message}"):
         check_reference(given, FLOW)
+
+
+def test_a_domain_of_time_alone_has_no_boundary():
+    conditions = {"decay": interior(lambda u: u.t + u), "end": boundary(lambda u: u)}
+    with pytest.raises(ValueError, match="condition 'end': the domain has no axis of space .* by ds.initial"):
+        Problem(Box(t=(0, 1)), ("u",), conditions)

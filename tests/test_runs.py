@@ -70,6 +70,22 @@ def test_a_solution_that_is_saved_and_loaded_is_the_same(marched, tmp_path):
     np.testing.assert_array_equal(again.derivative("u", "xt")(x=x, t=t), marched.derivative("u", "xt")(x=x, t=t))
 
 
+def test_of_several_attempts_a_directory_holds_the_one_that_counts(tmp_path):
+    """Also if it is not the last; with the time of all of them."""
+    kept = ds.RunDirectory(tmp_path / "run", warn=lambda message: None)
+    with jax.enable_x64(True):
+        first = ds.solve(problem(), observers=[kept], **SMALL)
+        last = ds.solve(problem(), observers=[kept], seed=1, **SMALL)
+    long = dataclasses.replace(first, outcome=dataclasses.replace(first.outcome, seconds={"solve": 7.0, "compile": 1.0}))
+    kept.settled(long)
+    result = runs.read_result(tmp_path / "run")
+    assert result["seed"] == 0 and result["seconds"]["solve"] == 7.0
+    assert {runs.read_result(tmp_path / "run" / f"earlier-{k}")["seed"] for k in (1, 2)} == {0, 1}
+    assert np.array_equal(ds.load(tmp_path / "run", problem=problem()).thetas, first.thetas)
+    kept.settled(last)  # the seconds alone would have changed if it were the last
+    assert runs.read_result(tmp_path / "run")["seed"] == 1
+
+
 def test_a_run_of_the_suite_is_loaded_by_its_directory_alone(tmp_path):
     statement = from_suite("burgers", "default")
     solution = invented(statement.problem, statement.network, dtype=np.float32)
