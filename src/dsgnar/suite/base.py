@@ -33,6 +33,7 @@ MARCHING = replace(
     undamped=12,
     no_damping=3e-14,
     fallen_loss=2e-5,
+    far=math.inf,
     stall=7,
     restarts=0,
     hopeless=0,
