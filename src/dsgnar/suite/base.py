@@ -26,6 +26,22 @@ TUNED = replace(
     targets=By((0.2, 0.8), (0.1, 0.8)),
 )
 
+# For marches in nondimensional variables: local time runs from -1 to 1 in each interval, weights stay, and one bad
+# sketch is followed by another. Stage 1 ends once lambda has been small for twelve iterations and the loss has fallen
+# far; an earlier end left losses a hundred times larger (docs/notes.md, Kuramoto-Sivashinsky).
+MARCHING = replace(
+    FAST,
+    undamped=12,
+    no_damping=3e-14,
+    fallen_loss=2e-5,
+    far=math.inf,
+    stall=7,
+    restarts=0,
+    hopeless=0,
+    large_share=0.45,
+    targets=(0.1, 0.8),
+)
+
 
 HOLDS_IT = "holds the exact solution"  # a network with parameters for which it is the solution: Preset.given
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dsgnar.networks import Architecture
+from dsgnar.networks import MLP, Architecture, Siren
 from dsgnar.networks.gabor import GaborNet
 from dsgnar.networks.spinn import SPINN
 from dsgnar.solving.observers import Observer
@@ -90,7 +90,8 @@ def named(network: Architecture) -> str:
         return f"{kind} {network.features}"
     widths: list[int] = list(getattr(network, "widths", ()))
     size = f"{widths[0]}x{len(widths)}" if len(set(widths)) == 1 else "-".join(map(str, widths))
-    return f"{kind} {size}, rank {network.rank}" if isinstance(network, SPINN) else f"{kind} {size}"
+    modes = f", {network.modes} modes" if isinstance(network, Siren | MLP) and network.modes else ""
+    return f"{kind} {size}, rank {network.rank}" if isinstance(network, SPINN) else f"{kind} {size}{modes}"
 
 
 def _ansatz(row: Row) -> str:
