@@ -93,7 +93,9 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
 
 
 def _sines(problem: Problem, frequencies: tuple[float, ...]) -> Siren:
-    return Siren(widths=(20,) * 3 if problem.domain.dimension == 1 else (30,) * 3, frequencies=frequencies)
+    """Layers of 45 in several variables: of 30 were too few for waves in a cavity and a packet in a trap (docs/notes.md)."""
+    widths = (20,) * 3 if problem.domain.dimension == 1 else (45,) * 3
+    return Siren(widths=widths, frequencies=frequencies)
 
 
 def slower(network: Architecture, problem: Problem, share: float) -> Architecture:

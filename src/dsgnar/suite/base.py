@@ -28,7 +28,7 @@ TUNED = replace(
 
 # For marches in nondimensional variables: local time runs from -1 to 1 in each interval, weights stay, and one bad
 # sketch is followed by another. Stage 1 ends once lambda has been small for twelve iterations and the loss has fallen
-# far; an earlier end left losses a hundred times larger (docs/notes.md, Kuramoto-Sivashinsky).
+# far; intervals with an earlier end had larger losses (docs/notes.md, Kuramoto-Sivashinsky).
 MARCHING = replace(
     FAST,
     undamped=12,
