@@ -59,7 +59,7 @@ class Method:
     large_share: Any = By(0.45, 0.3)  # the same beyond 2,000 parameters: iterations cost half, and are no more
     column_sketch: Columns = "groups"  # of stage 1
     late_column_sketch: Columns = "all"
-    # From this s on there are s columns, else all: 163 parameters ended at 9e-6, 4e-4, 3e-7 with groups and at 9e-9, 2e-6, 1e-6
+    # From this s on there are s columns, else all: 163 parameters ended at 9e-6, 4e-4, 3e-7 with groups, 9e-9, 2e-6, 1e-6
     # without. 1,500 is a guess: no harm at 5,125 parameters, nothing between tried. In single groups cost accuracy.
     columns_from: Any = By(math.inf, 1500)
 
