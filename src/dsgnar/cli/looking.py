@@ -64,6 +64,7 @@ def _cell(row: dict[str, Any], column: str) -> str:
 
 def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:
     preset = benchmark.presets[name]
+    method = preset.settings.get("method", "fast")
     return {
         "problem": benchmark.name,
         "preset": name,
@@ -74,7 +75,7 @@ def _row(benchmark: Benchmark, name: str) -> dict[str, Any]:
         "sketch": preset.settings.get("sketch"),
         "error": preset.measured and preset.measured.error,
         "seconds": preset.measured and preset.measured.seconds,
-        "method": preset.settings.get("method", "fast"),
+        "method": getattr(method, "name", method),
         "about": preset.about,
         "given": preset.given,
         "note": preset.note,

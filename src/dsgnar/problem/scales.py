@@ -183,9 +183,11 @@ class _Measured:
         slope = _rms(self._slope(sizes, direction, self.points, self.which))
         size = rest / slope if slope > 0 else 0.0
         terms = lambda: _rms(self._residual(sizes + size * direction, self.points, self.which) - nothing)
-        halvings = 0 if 0 < size < math.inf and terms() > STEEP * rest > 0 else HALVINGS
-        while halvings < HALVINGS and not terms() <= rest:
-            size, halvings = size / 2, halvings + 1
+        if 0 < size < math.inf and terms() > STEEP * rest > 0:
+            for _ in range(HALVINGS):
+                if terms() <= rest:
+                    break
+                size /= 2
         return size
 
     def given(self, name: str) -> np.ndarray:

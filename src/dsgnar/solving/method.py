@@ -59,8 +59,7 @@ class Method:
     large_share: Any = By(0.45, 0.3)  # the same beyond 2,000 parameters: iterations cost half, and are no more
     column_sketch: Columns = "groups"  # of stage 1
     late_column_sketch: Columns = "all"
-    # From this s on there are s columns, else all: 163 parameters ended at 9e-6, 4e-4, 3e-7 with groups, 9e-9, 2e-6, 1e-6
-    # without. 1,500 is a guess: no harm at 5,125 parameters, nothing between tried. In single groups cost accuracy.
+    # From this s on there are s columns, else all. 1,500 is a guess: groups cost 163 parameters accuracy, and 5,125 none.
     columns_from: Any = By(math.inf, 1500)
 
     # --- subproblem and radius (sections 3.3 to 3.5, Algorithms 1 and 3)
@@ -171,7 +170,7 @@ _NUMBERS = (
     "at_floor no_damping fallen fallen_loss far single_above gap wide_gap interval_goal data_weight"
 ).split()
 _SHARES = "shrink ramp_from".split()
-_SIGNED = "exponent slope correlation perturbation stalled_gap".split()
+_SIGNED = "exponent slope correlation perturbation".split()
 _SWITCHES = "scaled greedy exact_stage fresh".split()
 
 
@@ -191,6 +190,8 @@ def check_constant(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a number, not {value!r}")
     if name in ("adaptive", "focus") and not (real and 0 <= value < 1):
         raise ValueError(f"{name} must be a share from 0 up to (not including) 1, not {value!r}")
+    if name == "stalled_gap" and not (real and value >= 0):
+        raise ValueError(f"{name} must be 0 or more, not {value!r}")
     if name in _SHARES and not (real and 0 < value < 1):
         raise ValueError(f"{name} must be a number between 0 and 1, not {value!r}")
     if name in _SWITCHES and not isinstance(value, bool):
@@ -201,8 +202,7 @@ def check_constant(name: str, value: Any) -> None:
         raise ValueError(f"targets must be two ratios between 0 and 1, not {value!r}")
 
 
-# Measured on Burgers, see docs/notes.md.
-FAST = Method("fast")
+FAST = Method("fast")  # measured on Burgers, see docs/notes.md
 
 # Algorithms 1 to 5 with the settings of sections 3.1, 4.2 and Appendix A. The wait of 80 iterations is the authors', and so
 # is a stop at ten times the minimum radius that the paper prints.
