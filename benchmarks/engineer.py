@@ -1,4 +1,4 @@
-"""A third set: what an engineer or a chemist would state, in units of their own. Four of the five were not solved at first.
+"""A third set: what an engineer or a chemist would state, in units of their own. Three of the five were not solved at first.
 
     python benchmarks/engineer.py                         all of them, seed 0
     python benchmarks/engineer.py robertson --seed 1
