@@ -72,8 +72,12 @@ class Function:
         return function_of(self.model, self.thetas)
 
     def at(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
-        """Values at points, in batches of bounded memory."""
+        """Values at points, in batches of bounded memory; nan at times that the run did not get to."""
         return self._batches(self.residuals.ansatz.values, points)[:, : len(self.unknowns)]
+
+    def counted(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
+        """Values for a comparison: what the run did not get to counts as zero."""
+        return np.where(self._unreached(points)[:, None], 0.0, self.at(points))
 
     def derivative(self, unknown: str, orders: str) -> Callable[..., np.ndarray]:
         """The exact derivative of an unknown as a function of coordinates: `derivative("u", "xx")(x=0.5, t=1.0)`."""
@@ -124,7 +128,25 @@ class Function:
 
     @x64
     def _batches(self, kernel: Callable, points: np.ndarray) -> np.ndarray:
-        return by_interval(self.model, self.thetas, kernel, points)
+        values = by_interval(self.model, self.thetas, kernel, points)
+        missing = self._unreached(points)
+        return np.where(missing.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values) if missing.any() else values
+
+    @property
+    def reached(self) -> float | None:
+        """The time that a march got to, if that is not the last one."""
+        time = self.problem.domain.time
+        if time is None or self.march.times[-1] >= self.problem.domain.interval(time)[1]:
+            return None
+        return self.march.times[-1]
+
+    def _unreached(self, points: np.ndarray) -> np.ndarray:
+        """Which points of the domain lie at times that the run did not get to."""
+        time = self.problem.domain.time
+        if time is None or self.reached is None:
+            return np.zeros(len(points), bool)
+        t = points[:, self.problem.domain.index(time)]
+        return (t > self.reached) & (t <= self.problem.domain.interval(time)[1])
 
     def _named(self, values: np.ndarray, shape: tuple[int, ...]) -> dict[str, np.ndarray] | np.ndarray:
         """Values (n, unknowns) as people want them: an array for one unknown, a dictionary for several."""
@@ -150,6 +172,13 @@ class Function:
         return self.problem.domain.contains(inside)
 
     def _warn_outside(self, points: np.ndarray) -> None:
+        missing = np.count_nonzero(self._unreached(points))
+        if missing:
+            warnings.warn(
+                f"{missing} of {len(points)} points lie beyond {self.problem.domain.time}={self.reached:g}, where the run "
+                "ended: the solution is nan there",
+                stacklevel=4,
+            )
         outside = np.flatnonzero(~self._within(points))
         if outside.size:
             axes = zip(self.problem.domain.axes, points[outside[0]], strict=True)

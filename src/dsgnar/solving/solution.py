@@ -131,7 +131,7 @@ class Solution(Function, Exports):
     # --- errors -------------------------------------------------------------------------------------------------------
 
     def relative_l2(self, reference: Reference) -> dict[str, float]:
-        """The relative l2 error of every unknown against a reference."""
+        """The relative l2 error of every unknown against a reference; times that the run did not get to count as zero."""
         return reference.errors(self._by_name(reference.points))
 
     def max_error(self, reference: Reference) -> dict[str, float]:
@@ -139,7 +139,7 @@ class Solution(Function, Exports):
         return reference.max_errors(self._by_name(reference.points))
 
     def _by_name(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        values = self.at(points)
+        values = self.counted(points)
         return {name: values[:, k] for k, name in enumerate(self.unknowns)}
 
     def __reduce__(self) -> NoReturn:
