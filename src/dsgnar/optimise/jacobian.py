@@ -33,7 +33,10 @@ Points = Float[np.ndarray, "n_m dimension"]
 
 @dataclass(frozen=True, eq=False)
 class Sketched:
-    """A sketched Jacobian with its residual, and the way back to parameter space."""
+    """A sketched Jacobian with its residual, and the way back to parameter space.
+
+    Of several processes only the first has rows: it factorises for all (`agreement.py`).
+    """
 
     jacobian: Float[Array, "rows columns"]
     residual: Float[Array, " rows"]
