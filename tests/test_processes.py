@@ -268,6 +268,20 @@ def test_burgers_in_several_processes(home, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
+def test_burgers_in_double_precision_in_several_processes(home, count):
+    """With 1,000 rows the first process borrows the cores of the others, and more threads of BLAS round differently."""
+    settings = "points=4096", "max_points=4096", "sketch=1000", "warm_up=0", "single_above=inf", "intervals=1"
+    chosen = [word for one in settings for word in ("--set", one)]
+    run = "solve", "burgers", "--preset", "double", *chosen, "--max-iterations", 30, "--quiet", "--out"
+    if not (home / "double").exists():
+        command(home, *run, "double", code=3)
+    several = f"double-{count}"
+    command(home, "launch", "--processes", count, "--", *run, several, code=3)
+    np.testing.assert_allclose(history(home / several), history(home / "double"), rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
 def test_what_is_sent_is_what_the_model_says(count):
     """Beside the model there is framing, some hundred bytes an exchange and process."""
     script = Path(__file__).parent.parent / "benchmarks" / "processes.py"
