@@ -168,7 +168,7 @@ class Context:
             self.residuals.kernel(theta, self.collocation.held_out(state))
             self.residuals.kernel(theta, active.batched)
             sketched = optimiser.jacobian(theta, active.flat, state.iterate.weights, stream(0))
-            jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
+            jax.block_until_ready(sketched.lift(jnp.zeros_like(sketched.jacobian, shape=sketched.jacobian.shape[1:])))
         return True
 
     # --- what there is ------------------------------------------------------------------------------------------------
