@@ -82,10 +82,8 @@ def test_sizes_that_are_nearly_right_stay():
 def test_a_survey_tells_sizes_too():
     """A source that acts on a fast wave: the data overestimate it by the square of its frequency."""
     w = 20.0
-    problem = ds.Problem(
-        ds.Box(x=(-1, 1)),
-        ("u",),
-        {"pde": ds.interior(lambda u, x: u.xx + w**2 * jnp.sin(w * x)), "ends": ds.boundary(lambda u, x: u - jnp.sin(w * x))},
-    )
+    wave = lambda x: jnp.sin(w * x)
+    equation, ends = ds.interior(lambda u, x: u.xx + w**2 * wave(x)), ds.boundary(lambda u, x: u - wave(x))
+    problem = ds.Problem(ds.Box(x=(-1, 1)), ("u",), {"pde": equation, "ends": ends})
     assert foreseen(problem).unknowns == (0.5,)
     assert foreseen(problem, surveyed=False).unknowns == estimate(problem).unknowns

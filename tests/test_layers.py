@@ -8,8 +8,9 @@ from scipy.special import erf, erfc
 
 import dsgnar as ds
 from dsgnar.problem.corners import Wall
-from dsgnar.problem.layers import Layer, layered, layers
+from dsgnar.problem.layers import Layer
 from dsgnar.problem.scales import estimate
+from dsgnar.problem.singular import singular_parts, with_singular_parts
 
 HEAT = ds.interior(lambda u: u.t - 0.25 * u.xx)
 
@@ -23,7 +24,7 @@ def rod(start=1.0, domain=None, pde=HEAT, **walls):
 
 
 def found(problem):
-    return layers(problem, estimate(problem))
+    return singular_parts(problem, estimate(problem))
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_values_that_begin_to_change_too_fast(wide):
 def test_a_wall_that_lets_heat_through(wide, wall, power):
     """What is left of its condition vanishes with a high power of the time: none was taken off before 0."""
     problem = rod(left=wall)
-    u = layered(problem, estimate(problem)).constrained(lambda z: jnp.ones(1))
+    u = with_singular_parts(problem, estimate(problem)).constrained(lambda z: jnp.ones(1))
     left = [abs(float(problem.residual("left", u, jnp.array([0.0, t]), "nested"))) for t in (1e-3, 1e-4)]
     assert left[0] < 0.1 and np.log10(left[0] / left[1]) == pytest.approx(power, abs=0.15)
 
@@ -91,7 +92,7 @@ def test_a_jump_that_varies_along_a_wall(wide):
         "others": ds.boundary(lambda u: u, faces=[("x", "upper"), ("y", "lower"), ("y", "upper")]),
     }
     problem = ds.Problem(domain, ("u",), conditions)
-    part = layered(problem, estimate(problem)).known["u"]
+    part = with_singular_parts(problem, estimate(problem)).implied["u"]
     assert part(x=0.1, y=0.3, t=0.01) == pytest.approx(np.sin(0.3 * np.pi) * erfc(0.1 / 0.2))
 
 

@@ -63,27 +63,22 @@ class Start:
         if equation is None or any(name is None for name in self.starts.values()):
             return  # or nothing says how it begins
         for axis, side in self.domain.faces:
-            condition, i = self._condition((axis, side)), self.domain.index(axis)
-            if axis in self.problem.periodic or condition is None or self._others_diffuse(equation, i):
+            condition, i = condition_at(self.problem, self.unknown, (axis, side)), self.domain.index(axis)
+            if axis in self.problem.periodic or condition is None:
+                continue
+            if not diffuses_alone(self.problem, self.unknown, equation, i):
                 continue
             keys = self.problem.requests[condition][self.unknown]
-            if not any(self._order(key) > 1 or self._along(key, self.time) for key in keys):
+            if not any(order(key) > 1 or along(key, self.time, self.time) for key in keys):
                 lower, upper = self.domain.bounds[i]
                 place, inward = (lower, 1.0) if side == "lower" else (upper, -1.0)
-                yield Wall(equation, condition, i, place, inward, not any(map(self._order, keys)))
+                yield Wall(equation, condition, i, place, inward, not any(map(order, keys)))
 
     @cached_property
     def starts(self) -> dict[str, str | None]:
         """The conditions with initial values of the unknowns in the equation."""
         equation = self._equation()
-        return {} if equation is None else {u: self._plain(u) for u in _involved(self.problem, equation)}
-
-    def _order(self, key: Key) -> int:
-        return 2 if key == LAPLACIAN else sum(map(int, key))
-
-    def _along(self, key: Key, i: int) -> int:
-        """The order of a derivative along an axis; a Laplacian has those of space."""
-        return 2 * (i != self.time) if key == LAPLACIAN else int(key[i])
+        return {} if equation is None else {u: self._plain(u) for u in involved(self.problem, equation)}
 
     def _equation(self) -> str | None:
         """The interior condition with the first derivative in time of the unknown, if there is just one."""
@@ -91,9 +86,9 @@ class Start:
         for name, condition in self.problem.conditions.items():
             if isinstance(condition.part, Interior):
                 for key in self.problem.requests[name].get(self.unknown, ()):
-                    if self._along(key, self.time) > 1 or self._order(key) > 2:
+                    if along(key, self.time, self.time) > 1 or order(key) > 2:
                         return None
-                    if self._along(key, self.time):
+                    if along(key, self.time, self.time):
                         found.add(name)
         return found.pop() if len(found) == 1 else None
 
@@ -101,30 +96,8 @@ class Start:
         """The condition with initial values of an unknown, if there is just one and it is about nothing else."""
         found = [n for n, c in self.problem.conditions.items() if isinstance(c.part, Initial)]
         found = [n for n in found if self.problem.requests[n].get(unknown)]
-        alone = len(found) == 1 and _involved(self.problem, found[0]) == {unknown}
-        return found[0] if alone and not any(map(self._order, self.problem.requests[found[0]][unknown])) else None
-
-    def _condition(self, face: tuple[str, str]) -> str | None:
-        """The condition at a wall, if there is just one and it is about the unknown alone."""
-        found = []
-        for name, condition in self.problem.conditions.items():
-            part = condition.part
-            if isinstance(part, Boundary) and self.unknown in _involved(self.problem, name):
-                if face in part.resolve(self.domain):
-                    found.append(name)
-        alone = len(found) == 1 and _involved(self.problem, found[0]) == {self.unknown}
-        where = getattr(self.problem.conditions[found[0]].part, "where", None) if alone else None
-        return found[0] if alone and where is None else None
-
-    def _others_diffuse(self, equation: str, i: int) -> bool:
-        """Whether second derivatives of other unknowns along the axis stand in the equation, or of this one in others."""
-        requests = self.problem.requests
-        for name, condition in self.problem.conditions.items():
-            if isinstance(condition.part, Interior):
-                diffusing = {u for u, keys in requests[name].items() if any(self._along(key, i) == 2 for key in keys)}
-                if (name == equation) != (self.unknown in diffusing) or (name == equation and len(diffusing) > 1):
-                    return True
-        return False
+        alone = len(found) == 1 and involved(self.problem, found[0]) == {unknown}
+        return found[0] if alone and not any(map(order, self.problem.requests[found[0]][unknown])) else None
 
     # --- what it begins with ------------------------------------------------------------------------------------------
 
@@ -133,22 +106,22 @@ class Start:
         x = at(x, self.time, self.domain.bounds[self.time][0])
         names = [self.starts.get(unknown) for unknown in self.problem.unknowns]
         zero = jnp.zeros(())
-        roots = [zero if n is None else _root(partial(self._constant, n, x, k)) for k, n in enumerate(names)]
+        roots = [zero if n is None else root(partial(self._constant, n, x, k)) for k, n in enumerate(names)]
         return jnp.stack(roots)
 
     def jump(self, condition: str, x: Point) -> Array:
         """Given less initial values at a point of a wall."""
         j = self.problem.unknowns.index(self.unknown)
-        return _root(partial(self._constant, condition, x, j)) - self.initial(x)[j]
+        return root(partial(self._constant, condition, x, j)) - self.initial(x)[j]
 
     def numbers(self, wall: Wall, x: Point, place: Array, inward: Array) -> Array:
         """The diffusivity, that after a jump, and c_1, c_2, .. at a point of a wall (`layers.py`)."""
         D = self._diffusivity(wall, x, place, jnp.zeros(()))
-        rate = _root(self._with(wall.equation, x, self._since))
+        rate = root(self._with(wall.equation, x, self._since))
         if not wall.values:
             return jnp.stack([D, D, *self._of_slope(wall, x, place, inward, D, rate)])
         j = self.problem.unknowns.index(self.unknown)
-        given = lambda t: _root(partial(self._constant, wall.condition, at(x, self.time, t), j))
+        given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
         after = self._diffusivity(wall, x, place, self.jump(wall.condition, x))
         return jnp.stack([D, after, jnp.zeros(()), (jax.grad(given)(x[self.time]) - rate) / D])
 
@@ -192,9 +165,41 @@ class Start:
         return -along(lambda z: (z[wall.axis] - place) ** 2 / 2) / along(self._since)
 
 
-def _involved(problem: Problem, name: str) -> set[str]:
+def involved(problem: Problem, name: str) -> set[str]:
     """The unknowns of a condition."""
     return {unknown for unknown, keys in problem.requests[name].items() if keys}
+
+
+def order(key: Key) -> int:
+    """The order of a derivative."""
+    return 2 if key == LAPLACIAN else sum(map(int, key))
+
+
+def along(key: Key, i: int, time: int | None) -> int:
+    """The order of a derivative along an axis; a Laplacian has those of space."""
+    return 2 * (i != time) if key == LAPLACIAN else int(key[i])
+
+
+def condition_at(problem: Problem, unknown: str, face: tuple[str, str]) -> str | None:
+    """The condition at a wall, if there is just one and it is about the unknown alone."""
+    found = []
+    for name, condition in problem.conditions.items():
+        part = condition.part
+        if isinstance(part, Boundary) and unknown in involved(problem, name) and face in part.resolve(problem.domain):
+            found.append((name, part.where))
+    alone = len(found) == 1 and involved(problem, found[0][0]) == {unknown}
+    return found[0][0] if alone and found[0][1] is None else None
+
+
+def diffuses_alone(problem: Problem, unknown: str, equation: str, i: int) -> bool:
+    """Whether the unknown has a second derivative along an axis in its equation and in no other, and others have none."""
+    time = None if problem.domain.time is None else problem.domain.index(problem.domain.time)
+    for name, condition in problem.conditions.items():
+        if isinstance(condition.part, Interior):
+            seconds = {u for u, keys in problem.requests[name].items() if any(along(k, i, time) == 2 for k in keys)}
+            if seconds != {unknown} if name == equation else unknown in seconds:
+                return False
+    return True
 
 
 def at(x: Point, i: int, value) -> Point:
@@ -202,7 +207,7 @@ def at(x: Point, i: int, value) -> Point:
     return jnp.where(jnp.arange(x.size) == i, value, x)
 
 
-def _root(function: Callable[[Array], Array]) -> Array:
+def root(function: Callable[[Array], Array]) -> Array:
     """Where an affine function of a number vanishes."""
     value, slope = jax.value_and_grad(function)(jnp.zeros(()))
     return -value / slope

@@ -22,12 +22,11 @@ None of this applies where an unknown does not diffuse along the axis, other unk
 conditions with other unknowns, or a jump changes the diffusivity. In more than one dimension of space only c_0 counts.
 """
 
-import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -36,15 +35,13 @@ import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array
 
-from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.corners import Point, Start, Wall, at
 from dsgnar.problem.domain import Box, Initial
-from dsgnar.problem.problem import Problem
 from dsgnar.problem.sampling import sample
-from dsgnar.problem.scales import Scales
 
 SMALLEST = 1e-6  # a layer over the size of its unknown, that is worth it
+LARGEST = 8.0  # a term over it with which a network would have to cope elsewhere
 SAME = 1e-3  # by which a diffusivity may vary along a wall
 BEGIN = 1e-18  # of the time: the distance that is kept from the first instant; points come as near to a corner as 1e-8
 ALONG = 4  # points of a wall
@@ -71,28 +68,13 @@ class Layer:
         return out
 
 
-def layered(problem: Problem, scales: Scales) -> Problem:
-    """The problem with its initial layers among the known parts; itself where there are none."""
-    found = layers(problem, scales)
-    return replace(problem, known={**problem.known, **found}) if found else problem
+def initial_layers(start: Start, size: float) -> Callable[[Point], Array] | None:
+    """The singular part of an unknown of a given size; None where there is none."""
+    found = list(_at_walls(start, size))
+    return _sum(start.domain, found) if found else None
 
 
-@lru_cache(maxsize=8)
-@x64
-def layers(problem: Problem, scales: Scales) -> dict[str, Callable]:
-    """The singular part of every unknown that has one, a function of all axes."""
-    domain, out = problem.domain, {}
-    if domain.time is None or domain.shaped or problem.inverse or not domain.space:
-        return {}
-    for unknown, size in zip(problem.unknowns, scales.unknowns, strict=True):
-        if unknown not in problem.hard and unknown not in problem.known:
-            found = list(_at_walls(Start(problem, unknown), size))
-            if found:
-                out[unknown] = _sum(domain, found)
-    return out
-
-
-def _sum(domain: Box, layers: list[Layer]) -> Callable:
+def _sum(domain: Box, layers: list[Layer]) -> Callable[[Point], Array]:
     """All layers of an unknown together, with products where jumps of walls along different axes meet."""
     time = domain.index(str(domain.time))
     begin, end = domain.bounds[time]
@@ -104,11 +86,11 @@ def _sum(domain: Box, layers: list[Layer]) -> Callable:
         for met in itertools.product(*axes)
     ]
 
-    def value(**coordinates):
-        x = jnp.stack([jnp.asarray(coordinates[axis], jnp.float64) for axis in domain.axes])
+    def value(x: Point) -> Array:
         tau = x[time] - begin + BEGIN * (end - begin)
         N = {layer: layer.functions(x, tau) for layer in layers}
-        total = sum(c * n for layer in layers for c, n in zip(layer.terms, N[layer][1:], strict=False) if c)
+        terms = [c * n for layer in layers for c, n in zip(layer.terms, N[layer][1:], strict=False) if c]
+        total = sum(terms, start=jnp.zeros(()))
         for met in meetings:
             corner = x
             for layer in met:
@@ -116,8 +98,6 @@ def _sum(domain: Box, layers: list[Layer]) -> Callable:
             total = total - (-1) ** len(met) * met[0].jump(corner) * math.prod(N[layer][0] for layer in met)
         return total
 
-    named = [inspect.Parameter(axis, inspect.Parameter.KEYWORD_ONLY) for axis in domain.axes]
-    value.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined] - parameters are matched by name
     return value
 
 
@@ -142,11 +122,15 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
         if not (0 < mean < math.inf and np.all(np.abs(np.concatenate([D, after]) - mean) <= SAME * mean)):
             continue
         spread = math.sqrt(4 * mean * float(np.ptp(domain.bounds[start.time])))
-        numbers = tuple(float(c[0]) if point else 0.0 for c in terms)
-        sizes = [largest, *(abs(c) * spread**n for n, c in enumerate(numbers, 1))]
+        numbers = [float(c[0]) if point else 0.0 for c in terms]
+        sizes = [largest, *(abs(c) * spread**n / math.gamma(n / 2 + 1) / 2**n for n, c in enumerate(numbers, 1))]
+        for n in range(1, len(sizes)):  # one that is far larger than its unknown, and all beyond
+            if not sizes[n] <= LARGEST * size:
+                numbers[n - 1 :], sizes[n:] = [0.0] * len(numbers[n - 1 :]), [0.0] * len(sizes[n:])
+                break
         if np.isfinite(sizes).all() and max(sizes) > SMALLEST * size:
             even = bool(np.ptp(jumps) <= SMALLEST * size)
-            yield Layer(wall, mean, partial(_constant, float(jumps[0])) if even else jump, numbers)
+            yield Layer(wall, mean, partial(_constant, float(jumps[0])) if even else jump, tuple(numbers))
 
 
 def _constant(value: float, x: Point) -> float:

@@ -42,6 +42,7 @@ NEAR = 10.0  # residuals within a factor of three of what rounding makes of them
 GAP = 2.0  # two sets of points differ by some per cent
 SAMPLE = 512  # points of each condition at which the floor is measured
 FINE = 1e-6  # an estimated error with which most people are content
+_IMPLIED = "conditions for {} do not fit where they meet: its singular part is built in"
 LIGHT = 1e-3  # of the largest weight: a condition that may have been weighted away
 
 
@@ -54,6 +55,7 @@ def summary(solution: Solution) -> str:
     lines = [
         f"{outcome.verdict.code}: {_judged(outcome)}",
         *_reached(solution),
+        *map(_IMPLIED.format, solution.problem.implied),
         f"stopped: {outcome.stop.sentence}",
         f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
         f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "

@@ -11,7 +11,7 @@ from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import NO_ESTIMATE
-from dsgnar.solving.function import Function
+from dsgnar.solving.function import Function, named
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Judge
@@ -159,7 +159,7 @@ class Corrected:
     def __call__(self, *, extrapolate: bool = False, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
         """Values at coordinates given by axis name, as those of a solution."""
         points, shape = self.solution._points(coordinates, extrapolate)
-        return self.solution._named(self.at(points), shape)
+        return named(self.solution.unknowns, self.at(points), shape)
 
     def at(self, points: np.ndarray) -> np.ndarray:
         """Values at points (n, d), in float64."""
