@@ -134,7 +134,7 @@ def _corners(problem: Problem) -> Iterator[str]:
             if np.abs(a - b)[worst] > DIFFERENT * size:
                 where = ", ".join(f"{axis}={v:.3g}" for axis, v in zip(problem.domain.axes, points[worst], strict=True))
                 differ = f"{first!r} and {second!r} differ at {where}: {unknown} = {a[worst]:.3g} and {b[worst]:.3g}"
-                yield f"{differ}; if that is not meant, change one of them, else see the documentation of initial layers"
+                yield f"{differ}; if that is not meant, change one of them (docs/method.md: conditions that do not fit)"
 
 
 def _plain(problem: Problem, name: str) -> str | None:

@@ -37,6 +37,7 @@ from dsgnar.solving.correction import derivative
 
 COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where that does not hold the solution
 COLUMNS_1D = 80, 240  # and for each unknown of one variable
+MORE = 2  # times as many for linear problems that these do not hold: a packet in a wide box
 ROWS = 2  # points of all interior conditions together for each function; others have half of it
 STEPS = 6  # of Newton's method
 SHORTEST = 0.2  # of the steps that are tried
@@ -104,7 +105,7 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
         [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []
     )
     few, many = COLUMNS_1D if dimension == 1 else (count // len(problem.unknowns) for count in COLUMNS)
-    rough, best = _Rough(problem, scales, few), None
+    rough, best, shape = _Rough(problem, scales, few), None, even
     for size, stretch in ((few, even), (many, even), *((many, stretch) for stretch in along)):
         rough = rough if size == rough.size else _Rough(problem, scales, size)
         space = _space(size, rough.periodic, stretch)
@@ -113,8 +114,15 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
         if found is not None or (not left < limit and not rough.affine(space)):
             return found
         if best is None or left < best[2]:
-            best = space, coefficients, left
-    return _seen(*best, ROUGHLY) if best is not None and rough.affine(best[0]) else None
+            best, shape = (space, coefficients, left), stretch
+    if best is None or not rough.affine(best[0]):
+        return None
+    if not best[2] <= ROUGHLY and dimension > 1:  # of a linear problem, the best shape with more functions
+        rough = _Rough(problem, scales, MORE * many)
+        space = _space(MORE * many, rough.periodic, shape)
+        found = space, *rough.solve(space)
+        best = found if found[2] < best[2] else best
+    return _seen(*best, HELD if best[2] <= HELD else ROUGHLY)
 
 
 def _seen(space: Polynomials, coefficients: np.ndarray, left: float, held: float = HELD) -> Survey | None:
