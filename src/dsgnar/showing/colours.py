@@ -37,7 +37,10 @@ def style_sheet() -> str:
 
 def value_range(arrays: Sequence[np.ndarray]) -> tuple[float, float, str]:
     """From where to where a colour map goes, and which one: zero is in the middle where both signs matter."""
-    low, high = float(min(np.nanmin(a) for a in arrays)), float(max(np.nanmax(a) for a in arrays))
+    values = np.concatenate([a[~np.isnan(a)] for a in arrays])
+    if not values.size:  # nothing was reached
+        return 0.0, 1.0, SEQUENTIAL
+    low, high = float(values.min()), float(values.max())
     if min(-low, high) > FAINT * max(-low, high):
         return -max(-low, high), max(-low, high), DIVERGING
     return low, high, SEQUENTIAL

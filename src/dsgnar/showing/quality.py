@@ -141,11 +141,7 @@ def _corrected(solution: Solution) -> Reference:
 
 
 def _sample(solution: Solution) -> np.ndarray:
-    """Points of the domain, as far in time as a run got."""
-    domain, reached = solution.problem.domain, solution.reached
-    if reached is not None and domain.time is not None:
-        domain = domain.with_interval(domain.time, (domain.interval(domain.time)[0], reached))
-    return sample(Interior(), domain, SAMPLE, stream(0, "figure"))
+    return sample(Interior(), solution.covered, SAMPLE, stream(0, "figure"))
 
 
 def residual(solution: Solution, points: np.ndarray) -> np.ndarray:

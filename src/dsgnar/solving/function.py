@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 from dsgnar.calculus.precision import x64
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
+from dsgnar.problem.domain import Box
 from dsgnar.problem.fields import Field, evaluate
 from dsgnar.solving.evaluation import by_interval, function_of
 from dsgnar.solving.march import March
@@ -44,6 +45,14 @@ class Function:
     @property
     def march(self) -> March:
         return self.model.march
+
+    @property
+    def covered(self) -> Box:
+        """The domain, as far in time as the run got."""
+        domain, time = self.problem.domain, self.problem.domain.time
+        if self.reached is None or time is None:
+            return domain
+        return domain.with_interval(time, (domain.interval(time)[0], self.reached))
 
     # --- values -------------------------------------------------------------------------------------------------------
 
