@@ -5,7 +5,8 @@
     python benchmarks/processes.py burgers-single --processes 1,2 --weak       points grow with the processes
 
 Each process has cores of its own (one core for each where there are enough) and as many BLAS threads. Seconds mean something
-only on an idle machine; bytes always do. Linux only.
+only on an idle machine; bytes, those of all processes together, always do. CPU time is that of all processes, too: it
+would show something that spins instead of waiting. Linux only.
 """
 
 import argparse
@@ -14,6 +15,9 @@ import os
 import statistics
 import subprocess
 import sys
+import time
+
+import numpy as np
 
 from dsgnar.calculus.devices import current, over
 from dsgnar.optimise.residuals import Residuals
@@ -36,18 +40,22 @@ def work(case: str, iterations: int, points: int, place: list[str]) -> None:
         stepper.step()  # compiles
         laps = []
         for _ in range(iterations):
-            before = sent()
+            before, busy = sent(), time.process_time()
             lap = stepper.step()
-            lap["sent"] = sent() - before
+            lap["sent"], lap["cpu"] = sent() - before, time.process_time() - busy
             lap["model"] = model(stepper, lap)
             laps.append(lap)
-        if current().team.leads:
+        team = current().team
+        for name in ("sent", "cpu"):
+            for lap, value in zip(laps, team.total(np.array([lap[name] for lap in laps])), strict=True):
+                lap[name] = float(value)
+        if team.leads:
             print(json.dumps(laps), flush=True)
-        current().team.anyone(False)
+        team.anyone(False)
     os._exit(0)
 
 
-def model(stepper: Stepper, lap: dict) -> float:
+def model(stepper: Stepper, lap: dict) -> int:
     """Bytes that the iteration just made should have sent."""
     context, state = stepper.context, stepper.state
     residuals: Residuals = context.residuals
@@ -99,19 +107,21 @@ def main() -> None:
         work(given.case, given.iterations, given.points, given.worker)
     base = given.points or find(given.case).context("fast", **STEADY).settings.method.points
     print(
-        "| processes | points | sketch | factorisation | search | rest | iteration | sent, bytes | model | sent / model |"
+        "| processes | points | sketch | factorisation | search | rest | iteration | CPU time, all | evaluations "
+        "| sent, bytes | model | sent / model |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for count in map(int, given.processes.split(",")):
         points = base * count if given.weak else base
         laps = start(given.case, given.iterations, points, count)
         parts = [
             statistics.median(lap[name] for lap in laps)
-            for name in "sketch factorisation search rest iteration".split()
+            for name in "sketch factorisation search rest iteration cpu".split()
         ]
         real, expected = (sum(lap[name] for lap in laps) / len(laps) for name in ("sent", "model"))
         share = f"{real / expected:.4f}" if expected else "-"
         seconds = " | ".join(f"{part:.3f} s" for part in parts)
+        seconds += f" | {statistics.mean(lap['evaluations'] for lap in laps):.1f}"
         print(f"| {count} | {points:,} | {seconds} | {real:,.0f} | {expected:,.0f} | {share} |", flush=True)
 
 

@@ -152,8 +152,20 @@ def test_shares_side_by_side_are_shares_in_turn():
     np.testing.assert_array_equal(side_by_side.residual, in_turn.residual)
 
 
+@pytest.mark.parametrize("rows", [1, 5, 12])
+def test_rows_that_are_compressed_some_at_a_time_are_the_same(rows):
+    """12 rows in pieces of one, of five with two in the last, and all at once."""
+    sketching, theta, flat, _, _ = full(np.float64)
+    whole = sketching.resized(Buckets(12), Groups(7))
+    pieces = replace(whole, wide=rows * theta.nbytes + 3)
+    one, two = (j(theta, flat, WEIGHTS, stream(5)) for j in (whole, pieces))
+    assert two.jacobian.shape == (12, 7)
+    np.testing.assert_allclose(two.jacobian, one.jacobian, rtol=0, atol=1e-14 * np.abs(one.jacobian).max())
+    np.testing.assert_allclose(two.residual, one.residual, rtol=0, atol=1e-14)
+
+
 def test_sizes_of_batches_are_checked():
     res = full(np.float64)[0].residuals
-    for name, value in {"chunk": 0, "batch": 0, "sub_batch": -1}.items():
+    for name, value in {"chunk": 0, "batch": 0, "sub_batch": -1, "wide": 0}.items():
         with pytest.raises(ValueError, match=f"{name} must be at least"):
             Jacobian(res, Buckets(12), AllColumns(), **{name: value})

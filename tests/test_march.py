@@ -211,3 +211,22 @@ def test_velocity_is_handed_over_too():
     for t in (0.25, 0.25 + 1e-9):
         np.testing.assert_allclose(solution.derivative("u", "t")(x=x, t=t), exact, atol=0.3)
     np.testing.assert_allclose(solution(x=x, t=0.5), -np.sin(2 * np.pi * x), atol=0.1)
+
+
+def test_times_that_were_not_reached_have_no_values(marched):
+    """Neither values nor derivatives; errors count them as zero, and the summary says how far the run got."""
+    half = dataclasses.replace(marched.model, march=March(marched.march.times[:2]))
+    short = dataclasses.replace(marched, model=half, thetas=marched.thetas[:1])
+    assert marched.reached is None and short.reached == marched.march.times[1]
+    with pytest.warns(UserWarning, match="1 of 2 points lie beyond t=0.4, where the run ended: the solution is nan there"):
+        values = short(x=0.3, t=[0.3, 0.9])
+    assert values[0] == pytest.approx(marched(x=0.3, t=0.3), rel=1e-9) and np.isnan(values[1])
+    assert np.isnan(short.derivative("u", "x")(x=0.3, t=0.9, extrapolate=True))
+    assert np.isnan(short.function(0.3, 0.9)) and np.isfinite(short.function(0.3, 0.3))
+    assert np.isfinite(short(x=0.3, t=1.2, extrapolate=True))  # outside of the domain, and meant
+    reference = heat_reference()
+    later = reference.points[:, 1] > 0.4
+    lost = np.linalg.norm(reference.values["u"][later]) / np.linalg.norm(reference.values["u"])
+    assert short.relative_l2(reference)["u"] == pytest.approx(lost, rel=1e-3)
+    assert "only t <= 0.4 of 1 was reached (40 % of the time; solved up to 0)" in short.summary()
+    assert short.plot() is not None

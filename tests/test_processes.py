@@ -186,10 +186,10 @@ def _run(directory) -> str:
 
 
 def test_the_model_of_what_is_sent():
-    """By hand: 3 processes, 10 rows of 7 + 1 numbers in blocks of 4, passed on twice; 2 x 6 + 5 x 4 + 5 numbers summed."""
+    """By hand: 3 processes, two of which send 4 of 10 rows of 7 + 1 numbers; 2 x 6 + 5 x 4 + 5 numbers summed in a ring."""
     sizes = Sizes(processes=3, rows=10, columns=7, parameters=1, itemsize=4, batches=6, evaluations=2, tried=4)
-    assert sizes.gathered == 2 * 4 * 8 * 4 and sizes.reduced == pytest.approx(2 * 8 * (12 + 20 + 5) * 2 / 3)
-    assert sizes.exchanges == 2 + 2 + 4 + 2
+    assert sizes.collected == 2 * 4 * 8 * 4 and sizes.reduced == 2 * 8 * (12 + 20 + 5) * 2
+    assert sizes.exchanges == 2 * 2 + 2 + 4 + 2
     assert Sizes(1, 10, 7, 1, 4, 6, 2, 4).sent() == 0
 
 
@@ -268,10 +268,24 @@ def test_burgers_in_several_processes(home, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 4])
+def test_burgers_in_double_precision_in_several_processes(home, count):
+    """With 1,000 rows the first process borrows the cores of the others, and more threads of BLAS round differently."""
+    settings = "points=4096", "max_points=4096", "sketch=1000", "warm_up=0", "single_above=inf", "intervals=1"
+    chosen = [word for one in settings for word in ("--set", one)]
+    run = "solve", "burgers", "--preset", "double", *chosen, "--max-iterations", 30, "--quiet", "--out"
+    if not (home / "double").exists():
+        command(home, *run, "double", code=3)
+    several = f"double-{count}"
+    command(home, "launch", "--processes", count, "--", *run, several, code=3)
+    np.testing.assert_allclose(history(home / several), history(home / "double"), rtol=1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 4])
 def test_what_is_sent_is_what_the_model_says(count):
-    """Beside the model there is framing, some hundred bytes an exchange."""
+    """Beside the model there is framing, some hundred bytes an exchange and process."""
     script = Path(__file__).parent.parent / "benchmarks" / "processes.py"
     command = [sys.executable, script, "burgers-single", "--processes", str(count), "--iterations", "3"]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     said = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, env=environment, check=True).stdout
-    assert 1.0 <= float(said.splitlines()[-1].split("|")[-2]) < 1.01
+    assert 1.0 <= float(said.splitlines()[-1].split("|")[-2]) < 1.02

@@ -75,7 +75,7 @@ def test_a_run_in_new_sizes_is_read_back(tmp_path, monkeypatch):
         intervals, "outgrown", lambda context, state: None if state.resized or state.stop is None else (8.0,)
     )
     problem = growth(rate=3.0)
-    too_small = dict(interval_goal=1e-12, intervals=1, restarts=1)
+    too_small = dict(interval_goal=1e-12, intervals=1, restarts=1, scales={"u": 1.0})
     context = Context.of(problem, ds.MLP(widths=(3,)), with_options(ds.Settings(), TINY | too_small))
     solution = run(context, context.start(), [RunDirectory(tmp_path / "run")])
     assert solution.outcome.settings.scales.unknowns == (8.0,)

@@ -1,8 +1,9 @@
 """The devices that share the work of a run: which pieces of it are whose, and how results come together.
 
 Pieces are batches of points, or rows of a sketch (whole buckets). Device k of D takes the k-th run of consecutive ones, of
-which a CPU's threads (`threads.py`) have equal shares. Results come together on the first device of a process, and between
-processes by one exchange (`team.py`). With one device all of this is what it was without: JAX's default device takes all.
+which a CPU's threads (`threads.py`) have equal shares. Results come together on the first device of a process; rows of all
+processes in the first of them, and losses in all (`team.py`). With one device all of this is what it was without: JAX's
+default device takes all.
 
     with over(4): ...          runs that begin within use four devices of this process
 """
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -18,7 +20,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int
 
-from dsgnar.calculus import threads
+from dsgnar.calculus import cores, threads
+from dsgnar.calculus.cores import Cores
 from dsgnar.calculus.team import Alone, Team
 
 Home = jax.Device | None  # None: JAX's default device
@@ -36,6 +39,11 @@ class Devices:
     def total(self) -> int:
         """How many there are in all processes."""
         return len(self.homes) * self.team.size
+
+    @cached_property
+    def lent(self) -> Cores:
+        """The cores of all processes on this machine. An exchange, the first time that all of them ask."""
+        return cores.together(self.team)
 
     @property
     def threads(self) -> int:
@@ -59,7 +67,10 @@ class Devices:
         return [(home, share) for home, cut in mine for share in np.array_split(cut, number)]
 
     def joined(self, parts: Sequence[Any], count: int, like: tuple[tuple[int, ...], Any]) -> Any:
-        """Rows of all devices, from those of the blocks of this process; `like`: shape and type of one."""
+        """Rows of all devices, from those of the blocks of this process; `like`: shape and type of one.
+
+        The first process has them, the others none.
+        """
         if self.total == 1:
             return jnp.concatenate(parts)
         here = self.homes[0] or jax.local_devices()[0]
@@ -68,7 +79,7 @@ class Devices:
             missing = -(-count // self.total) * len(self.homes) - sum(len(part) for part in mine)
             if missing:
                 mine.append(jax.device_put(np.zeros((missing, *like[0]), like[1]), here))
-        return self.team.gather(jnp.concatenate(mine))[:count]
+        return self.team.collect(jnp.concatenate(mine))[:count]
 
     def describe(self) -> str:
         """`4 devices`, `2 processes with 4 devices`; nothing for one device."""

@@ -3,6 +3,7 @@
 Every process runs the same program on the same numbers, except for the points, which they share out. P processes exchange
 
     gather   rows that each has computed, so that all have all of them         one all-gather
+    collect  the same, but only the first process has them                     P - 1 permutes, from one process each
     total    numbers that each has a part of                                   one all-reduce
     first    numbers of the first process, where rounding might differ         one all-reduce, of zeros by the others
 
@@ -20,6 +21,7 @@ from functools import cached_property, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Float
@@ -41,6 +43,9 @@ class Alone:
     leads = True
 
     def gather(self, rows: Any) -> Any:
+        return rows
+
+    def collect(self, rows: Any) -> Any:
         return rows
 
     def total(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
@@ -68,8 +73,6 @@ class Team(Alone):
     def __init__(self, patience: float = PATIENCE):
         self.size, self.rank, self.patience = jax.process_count(), jax.process_index(), patience
         self.leads = self.rank == 0
-        self.bytes = 0  # that were handed to exchanges by this process
-        self.exchanges = 0
         self._patience = Patience(patience)
         self._too_long = (
             f"process {self.rank} has waited for another one for {patience:g} s, and ends: the other one hangs, or works "
@@ -81,6 +84,11 @@ class Team(Alone):
     def gather(self, rows: Any) -> Any:
         """The rows of all processes, in their order; each has equally many. On the first device of this process."""
         return self._exchange(self._gathered, rows)
+
+    def collect(self, rows: Any) -> Any:
+        """The rows of all processes, in their order, in the first one; none in the others. Each has equally many."""
+        others = [self._exchange(send, rows) for send in self._sent]
+        return jnp.concatenate([rows, *others]) if self.leads else rows[:0]
 
     def total(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The sum over all processes."""
@@ -105,7 +113,7 @@ class Team(Alone):
 
     def compare(self, facts: Mapping[str, str]) -> None:
         """Raise unless all processes have the same facts; the message names those that differ, and where."""
-        mine = np.array([[_digest(text) for text in facts.values()]])
+        mine = np.array([[digest(text) for text in facts.values()]])
         everyone = np.asarray(self.gather(mine))
         for k, (name, value) in enumerate(facts.items()):
             others = [p for p in range(self.size) if everyone[p, k] != everyone[0, k]]
@@ -122,17 +130,12 @@ class Team(Alone):
         try:
             yield
         except BaseException:
-            self.total(self._flag(True))
+            self.total(np.eye(self.size)[self.rank])
             raise
-        failed = np.flatnonzero(self.total(self._flag(False)))
+        failed = np.flatnonzero(self.total(np.zeros(self.size)))
         if failed.size:
             which = ", ".join(map(str, failed))
             raise TeamError(f"process {which} failed at {what}; its own message says why")
-
-    def _flag(self, failed: bool) -> Float[np.ndarray, " size"]:
-        flags = np.zeros(self.size)
-        flags[self.rank] = failed
-        return flags
 
     # --- how ----------------------------------------------------------------------------------------------------------
 
@@ -151,16 +154,21 @@ class Team(Alone):
     def _summed(self) -> Callable:
         return self._compiled(lambda x: jax.lax.psum(x[0], AXIS))
 
-    def _compiled(self, function: Callable) -> Callable:
+    @cached_property
+    def _sent(self) -> list[Callable]:
+        """From each process but the first to the first; what the others receive are zeros, which cost no exchange."""
+        pairs = [[(p, 0)] for p in range(1, self.size)]
+        return [self._compiled(partial(jax.lax.ppermute, axis_name=AXIS, perm=p), everywhere=False) for p in pairs]
+
+    def _compiled(self, function: Callable, everywhere: bool = True) -> Callable:
         spec = PartitionSpec(AXIS)
         mapped = jax.shard_map(
-            function, mesh=self._mesh, in_specs=spec, out_specs=PartitionSpec(), check_vma=False
-        )  # the result is the same everywhere, which JAX cannot see of a gather
+            function, mesh=self._mesh, in_specs=spec, out_specs=PartitionSpec() if everywhere else spec, check_vma=False
+        )  # whether the result is the same everywhere, JAX cannot see of a gather
         return jax.jit(mapped)
 
     def _exchange(self, operation: Callable, part: Any) -> Any:
         """`operation` on the parts of all processes."""
-        self.bytes, self.exchanges = self.bytes + part.nbytes, self.exchanges + 1
         with jax.enable_x64(True), self._patience(self._too_long):
             here = jax.device_put(part, self._mesh.local_devices[0])
             shape = (self.size * part.shape[0], *part.shape[1:])
@@ -177,6 +185,6 @@ class Team(Alone):
                 ) from None
 
 
-def _digest(text: str) -> float:
+def digest(text: str) -> float:
     """48 bits of a digest: whole numbers that float64 has exactly."""
     return float(int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big"))

@@ -20,7 +20,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import cython_blas  # pyright: ignore[reportAttributeAccessIssue]
 from scipy.linalg.blas import get_blas_funcs
-from threadpoolctl import ThreadpoolController
+
+from dsgnar.calculus import cores
 
 # Below this size one thread: a guess between 700, where one is better, and 1,300, where two are (1300 x 2945 in 0.4 s
 # instead of 0.6, and 30 iterations of Kuramoto-Sivashinsky in 25 s instead of 31). Two make 700 x 1447 a quarter faster,
@@ -35,14 +36,9 @@ _NAMES = {"f": "sgemm", "d": "dgemm"}
 _SCALARS = {"f": ctypes.c_float, "d": ctypes.c_double}
 
 
-@cache
-def _pools() -> ThreadpoolController:
-    return ThreadpoolController().select(user_api="blas")
-
-
 def threads_for(size: int) -> AbstractContextManager:
     """A context in which BLAS has as many threads as serve a matrix of this size."""
-    return _pools().limit(limits=1) if size < ONE_THREAD_BELOW else nullcontext()
+    return cores.pools().limit(limits=1) if size < ONE_THREAD_BELOW else nullcontext()
 
 
 def takes_32_bit_integers(signature: str) -> bool:

@@ -12,6 +12,7 @@ The two sketches commute, so their order is a matter of cost:
     time, compressed by columns and scattered. This is the paper's order.
 
 Both work through chunks of bounded size: memory grows neither with the number of points nor with points times parameters.
+Where columns are fewer than parameters, s rows of all parameters are not there at once either, but `wide` bytes of them.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,10 @@ Points = Float[np.ndarray, "n_m dimension"]
 
 @dataclass(frozen=True, eq=False)
 class Sketched:
-    """A sketched Jacobian with its residual, and the way back to parameter space."""
+    """A sketched Jacobian with its residual, and the way back to parameter space.
+
+    Of several processes only the first has rows: it factorises for all (`agreement.py`).
+    """
 
     jacobian: Float[Array, "rows columns"]
     residual: Float[Array, " rows"]
@@ -51,9 +55,10 @@ class Jacobian:
     chunk: int = 768  # points at a time where buckets go first; their intermediate values stay in a CPU's cache
     batch: int = 4096  # b of Algorithm 2: rows of J at a time where rows are formed
     sub_batch: int = 0  # b': gradients at a time within a batch, which bounds what they store; 0: all of the batch
+    wide: int = 2**30  # bytes of rows of J that wait to be compressed by columns, in each share
 
     def __post_init__(self) -> None:
-        for name, least in (("chunk", 1), ("batch", 1), ("sub_batch", 0)):
+        for name, least in (("chunk", 1), ("batch", 1), ("sub_batch", 0), ("wide", 1)):
             if getattr(self, name) < least:
                 raise ValueError(f"Jacobian: {name} must be at least {least}, not {getattr(self, name)}")
 
@@ -98,19 +103,33 @@ class Jacobian:
         Points are looked up on the host, so that what is compiled does not depend on how many there are.
         """
         size = drawn[0].index.shape[0]
+        columns = jax.eval_shape(self.columns.apply, column, theta).shape
         blocks = self.residuals.devices.blocks(size)
         tables = [tuple((x[t.index[cut]], t.sign[cut]) for x, t in zip(points, drawn, strict=True)) for _, cut in blocks]
 
         def work(share):
             (home, _), table = share
-            rows, residual = self._buckets(devices.at(home, theta), table, alpha)
-            return self._compress(column, rows), residual
+            return self._share(devices.at(home, theta), table, alpha, column, columns[0])
 
         shares = list(zip(blocks, tables, strict=True))
         jacobian, residual = zip(*threads.each(work, shares), strict=True) if shares else ((), ())
         join = self.residuals.devices.joined
-        columns = jax.eval_shape(self.columns.apply, column, theta).shape
         return join(jacobian, size, (columns, theta.dtype)), join(residual, size, ((), theta.dtype))
+
+    def _share(
+        self, theta: Float[Array, " d"], table: tuple, alpha: tuple, column: tuple, columns: int
+    ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
+        """Buckets of one share. Where columns are fewer than parameters, only `wide` bytes of rows are there at a time."""
+        size = len(table[0][0])
+        most = max(1, self.wide // theta.nbytes) if columns < theta.size else size
+        done = []
+        for k in range(0, size, most):
+            piece = tuple((x[k : k + most], sign[k : k + most]) for x, sign in table)
+            rows, residual = self._buckets(theta, piece, alpha)
+            compressed = self._compress(column, rows)
+            done.append((compressed if most >= size else jax.block_until_ready(compressed), residual))
+        jacobian, residuals = zip(*done, strict=True)
+        return (jacobian[0], residuals[0]) if len(done) == 1 else (jnp.concatenate(jacobian), jnp.concatenate(residuals))
 
     @cached_property
     def _lift(self) -> Callable:

@@ -22,7 +22,7 @@ import numpy as np
 from jaxtyping import Float
 
 from dsgnar.calculus.streams import stream
-from dsgnar.optimise.agreement import agreed
+from dsgnar.optimise.agreement import Steps
 from dsgnar.optimise.annealing import Annealing
 from dsgnar.optimise.factorise import Factorisation
 from dsgnar.optimise.jacobian import Jacobian
@@ -113,14 +113,11 @@ class Optimiser:
 
         # C, Omega, S <- GetSketchOperators;  J, r <- Sketch
         sketched = self.jacobian(theta, points.flat, w, stream(self.seed, "sketch", k))
-        J, r = sketched.jacobian, sketched.residual
         g = sketched.compress(self.residuals.gradient(theta, w, points.batched)) if exact else None
 
         def probe(radius: float) -> Probe:
             """The step of a given length, and the ratio of what it gains to what the model predicts."""
-            trial = model.solve_radius(radius, state.lam, self.slack)
-            p = sketched.lift(jnp.asarray(model.step(trial.lam)))
-            trial, p = agreed(self.residuals.devices.team, trial, p)
+            trial, p = steps.to(radius, state.lam, self.slack)
             s_new = self.residuals.kernel(theta + p, points.batched)
             L_new = weighted_loss(s_new, w)
             rho = (L - L_new) / trial.decrease if trial.decrease > 0 else math.nan
@@ -129,7 +126,7 @@ class Optimiser:
 
         # U, Sigma, V <- SVD(J);  D*, lam <- LambdaSolve
         try:
-            model = self.factorisation.factorise(J, r, g)
+            steps = Steps.of(self.residuals.devices, theta, self.factorisation, sketched, g)
             found = self.search(probe, D, target)
         except FactorisationError as error:
             failed = Step(L, math.nan, target, math.nan, D, False, evaluations, str(error))

@@ -133,7 +133,8 @@ def _corners(problem: Problem) -> Iterator[str]:
             worst = int(np.argmax(np.abs(a - b)))
             if np.abs(a - b)[worst] > DIFFERENT * size:
                 where = ", ".join(f"{axis}={v:.3g}" for axis, v in zip(problem.domain.axes, points[worst], strict=True))
-                yield f"{first!r} and {second!r} differ at {where}: {unknown} = {a[worst]:.3g} and {b[worst]:.3g}"
+                differ = f"{first!r} and {second!r} differ at {where}: {unknown} = {a[worst]:.3g} and {b[worst]:.3g}"
+                yield f"{differ}; if that is not meant, change one of them (docs/method.md: conditions that do not fit)"
 
 
 def _plain(problem: Problem, name: str) -> str | None:

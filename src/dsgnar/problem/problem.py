@@ -31,6 +31,7 @@ class Problem:
     hold exactly through the network's input; `hard` values (`{"u": Hard(...)}`) through its output. A `known` part of an
     unknown (`{"p": lambda x, y: jnp.log(x**2 + y**2)}`), such as a singularity that no network can hold, is added to it.
     `coefficients` (`{"nu": Coefficient(0.1)}`) are numbers to be found; residuals take them by name (`inverse.py`).
+    `implied` is not for people: singular parts that a statement implies are found by the solver (`singular.py`).
     """
 
     domain: Domain  # a Box; a shape given becomes a `Region`
@@ -40,6 +41,7 @@ class Problem:
     hard: Mapping[str, Hard] = field(default_factory=dict)
     known: Mapping[str, Callable] = field(default_factory=dict)
     coefficients: Mapping[str, Coefficient] = field(default_factory=dict)
+    implied: Mapping[str, Callable] = field(default_factory=dict)
 
     def __post_init__(self):
         for names in ("unknowns", "periodic"):  # one name alone will do
@@ -98,7 +100,7 @@ class Problem:
 
     def constrained(self, network: Callable) -> Callable:
         """The network with the hard constraints and the known parts built into its output."""
-        return constrain(network, self.domain, self.outputs, self.hard, self.known)
+        return constrain(network, self.domain, self.outputs, self.hard, {**self.known, **self.implied})
 
     def _signature(self, name: str) -> Signature:
         condition = self.conditions[name]

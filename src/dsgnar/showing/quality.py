@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from dsgnar.calculus.streams import stream
-from dsgnar.problem.domain import Box, Interior
+from dsgnar.problem.domain import Interior
 from dsgnar.problem.reference import Reference
 from dsgnar.problem.sampling import sample
 from dsgnar.showing.planes import Plane, grid_axes, values_on
@@ -55,7 +55,7 @@ class Quality:
         """Points all over the domain (n, d)."""
         if self.reference is not None:
             return self.reference.points
-        return _sample(self.solution.problem.domain)
+        return _sample(self.solution)
 
     @cached_property
     def everywhere(self) -> dict[str, np.ndarray]:
@@ -66,7 +66,7 @@ class Quality:
 
     @cached_property
     def _values(self) -> dict[str, np.ndarray]:
-        values = self.solution.at(self.points).astype(np.float64)
+        values = self.solution.counted(self.points).astype(np.float64)
         return {name: values[:, k] for k, name in enumerate(self.solution.unknowns)}
 
     @cached_property
@@ -130,7 +130,7 @@ class Quality:
 def _corrected(solution: Solution) -> Reference:
     """The solution with its estimated error added, as what it is compared with."""
     domain, better = solution.problem.domain, solution.corrected()
-    points = _sample(domain)
+    points = _sample(solution)
 
     def function(**coordinates: np.ndarray) -> dict[str, np.ndarray]:
         values = better.at(np.stack(list(coordinates.values()), axis=1))
@@ -140,7 +140,11 @@ def _corrected(solution: Solution) -> Reference:
     return Reference(points, values, float("nan"), "the solution with its estimated error added", function=function)
 
 
-def _sample(domain: Box) -> np.ndarray:
+def _sample(solution: Solution) -> np.ndarray:
+    """Points of the domain, as far in time as a run got."""
+    domain, reached = solution.problem.domain, solution.reached
+    if reached is not None and domain.time is not None:
+        domain = domain.with_interval(domain.time, (domain.interval(domain.time)[0], reached))
     return sample(Interior(), domain, SAMPLE, stream(0, "figure"))
 
 

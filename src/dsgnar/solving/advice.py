@@ -41,6 +41,8 @@ from dsgnar.solving.verdict import FAILED, Verdict
 NEAR = 10.0  # residuals within a factor of three of what rounding makes of them
 GAP = 2.0  # two sets of points differ by some per cent
 SAMPLE = 512  # points of each condition at which the floor is measured
+FINE = 1e-6  # an estimated error with which most people are content
+_IMPLIED = "conditions for {} do not fit where they meet: its singular part is built in"
 LIGHT = 1e-3  # of the largest weight: a condition that may have been weighted away
 
 
@@ -52,6 +54,8 @@ def summary(solution: Solution) -> str:
     floor, precision = floors(solution), _precision(solution)
     lines = [
         f"{outcome.verdict.code}: {_judged(outcome)}",
+        *_reached(solution),
+        *map(_IMPLIED.format, solution.problem.implied),
         f"stopped: {outcome.stop.sentence}",
         f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
         f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "
@@ -67,6 +71,19 @@ def summary(solution: Solution) -> str:
     if outcome.relative_l2:
         lines.append("true relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
     return "\n".join(lines + [f"advice: {sentence}" for sentence in advise(solution, floor)])
+
+
+def _reached(solution: Solution) -> list[str]:
+    """How far a march got that did not get to its end."""
+    time, outcome = solution.problem.domain.time, solution.outcome
+    if solution.reached is None or outcome is None or time is None:
+        return []
+    first, last = solution.problem.domain.interval(time)
+    solved, share = solution.march.times[-2], (solution.reached - first) / (last - first)
+    return [
+        f"only {time} <= {solution.reached:g} of {last:g} was reached ({100 * share:.0f} % of the time; solved up to "
+        f"{solved:g}); the solution is nan beyond"
+    ]
 
 
 def _judged(outcome: Outcome) -> str:
@@ -112,8 +129,8 @@ def floors(solution: Solution) -> dict[str, float]:
     for name, condition in solution.problem.conditions.items():
         points = sample(condition.part, solution.problem.domain, SAMPLE, rng)
         at = dict(zip(solution.problem.domain.axes, points.T, strict=True))
-        there, here = (s.residual(name)(**at).astype(np.float64) for s in (moved, solution))
-        out[name] = float(np.sqrt(np.mean((there - here) ** 2)))
+        there, here = (s.residual(name)(extrapolate=True, **at).astype(np.float64) for s in (moved, solution))
+        out[name] = float(np.sqrt(np.nanmean((there - here) ** 2)))  # nan: times that were not reached
     return out
 
 
@@ -138,7 +155,7 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
     out = _about_stopping(outcome) + _about_conditions(solution, outcome)
     if outcome.inference is not None and outcome.inference.fits:
         return out + about_data(outcome)
-    if not outcome.history or outcome.stop in _ENOUGH or outcome.tolerance_met:
+    if not outcome.history or outcome.stop in _ENOUGH or outcome.tolerance_met or _fine(outcome):
         return out
     settings = outcome.settings
     above = weighted(outcome, outcome.held_out) / max(weighted(outcome, floor), 1e-300)
@@ -155,6 +172,12 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
         fronts = "" if settings.method.adaptive else ", points where residuals are large (adaptive=0.5)"
         out.append(f"{_ENDED[outcome.stop]} {far}: a larger network or sketch{fronts}{march}")
     return out
+
+
+def _fine(outcome: Outcome) -> bool:
+    """Whether a problem is solved so well that nobody needs advice."""
+    errors = outcome.error_estimate
+    return outcome.verdict is Verdict.SOLVED and errors is not None and max(errors.values()) < FINE
 
 
 def _widest_gap(outcome: Outcome) -> tuple[str, float]:

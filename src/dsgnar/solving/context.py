@@ -15,7 +15,6 @@ from dsgnar.networks.parameters import neighbour
 from dsgnar.optimise.optimiser import Active, Optimiser, State
 from dsgnar.optimise.residuals import Residuals, weighted_loss
 from dsgnar.problem import Problem
-from dsgnar.problem import scales as sizing
 from dsgnar.problem.reference import Reference, check_reference
 from dsgnar.solving import intervals as marching
 from dsgnar.solving import judging
@@ -28,6 +27,7 @@ from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Resolved, Settings
+from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stages import Plan, Schedule
 from dsgnar.solving.state import RunState
@@ -67,7 +67,8 @@ class Context:
         if isinstance(settings, Settings):
             settings = settings.for_problem(problem)
             intervals = possible(problem, settings.intervals)
-            scales = sizing.estimate(problem, settings.scales) if settings.chosen_method().scaled else None
+            scaled = settings.chosen_method().scaled
+            scales = foreseen(problem, settings.scales, surveyed=network is None) if scaled else None
         else:
             intervals, scales = settings.intervals, settings.scales
         model, theta = Model.of(problem, network, settings.precision or "single", settings.seed, intervals, scales)
@@ -167,7 +168,7 @@ class Context:
             self.residuals.kernel(theta, self.collocation.held_out(state))
             self.residuals.kernel(theta, active.batched)
             sketched = optimiser.jacobian(theta, active.flat, state.iterate.weights, stream(0))
-            jax.block_until_ready(sketched.lift(sketched.jacobian[0]))
+            jax.block_until_ready(sketched.lift(jnp.zeros_like(sketched.jacobian, shape=sketched.jacobian.shape[1:])))
         return True
 
     # --- what there is ------------------------------------------------------------------------------------------------

@@ -89,6 +89,10 @@ def function_of(model: Model, thetas: Float[np.ndarray, "intervals parameters"])
         columns = jnp.broadcast_arrays(*(jnp.asarray(coordinates[axis], theta.dtype) for axis in domain.axes))
         points = jnp.stack([c.ravel() for c in columns], axis=-1)
         values = at_points(theta, points)[:, : len(unknowns)].reshape(*columns[0].shape, len(unknowns))
+        if domain.time is not None and march.times[-1] < domain.interval(domain.time)[1]:  # the run ended before
+            now = columns[domain.index(domain.time)]
+            missing = (now > march.times[-1]) & (now <= domain.interval(domain.time)[1])
+            values = jnp.where(missing[..., None], jnp.nan, values)
         out = {name: values[..., k] for k, name in enumerate(unknowns)}
         return out[unknowns[0]] if len(out) == 1 else out
 

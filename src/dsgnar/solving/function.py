@@ -9,7 +9,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from dsgnar.calculus.precision import x64
 from dsgnar.optimise.residuals import Residuals
@@ -58,8 +58,8 @@ class Function:
         points, shape = self._points(coordinates, bool(extrapolate))
         values = self.at(points)
         if extrapolate == "nan":
-            values = np.where(self._within(points)[:, None], values, np.nan)
-        return self._named(values, shape)
+            values = np.where(_within(self.problem, points)[:, None], values, np.nan)
+        return named(self.unknowns, values, shape)
 
     @cached_property
     def function(self) -> Callable[..., Any]:
@@ -72,8 +72,12 @@ class Function:
         return function_of(self.model, self.thetas)
 
     def at(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
-        """Values at points, in batches of bounded memory."""
+        """Values at points, in batches of bounded memory; nan at times that the run did not get to."""
         return self._batches(self.residuals.ansatz.values, points)[:, : len(self.unknowns)]
+
+    def counted(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
+        """Values for a comparison: what the run did not get to counts as zero."""
+        return np.where(unreached(self.model, points)[:, None], 0.0, self.at(points))
 
     def derivative(self, unknown: str, orders: str) -> Callable[..., np.ndarray]:
         """The exact derivative of an unknown as a function of coordinates: `derivative("u", "xx")(x=0.5, t=1.0)`."""
@@ -124,12 +128,17 @@ class Function:
 
     @x64
     def _batches(self, kernel: Callable, points: np.ndarray) -> np.ndarray:
-        return by_interval(self.model, self.thetas, kernel, points)
+        values = by_interval(self.model, self.thetas, kernel, points)
+        missing = unreached(self.model, points)
+        return np.where(missing.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values) if missing.any() else values
 
-    def _named(self, values: np.ndarray, shape: tuple[int, ...]) -> dict[str, np.ndarray] | np.ndarray:
-        """Values (n, unknowns) as people want them: an array for one unknown, a dictionary for several."""
-        out = {name: values[:, k].reshape(shape) for k, name in enumerate(self.unknowns)}
-        return out[self.unknowns[0]] if len(out) == 1 else out
+    @property
+    def reached(self) -> float | None:
+        """The time that a march got to, if that is not the last one."""
+        time = self.problem.domain.time
+        if time is None or self.march.times[-1] >= self.problem.domain.interval(time)[1]:
+            return None
+        return self.march.times[-1]
 
     def _points(self, coordinates: dict[str, Any], extrapolate: bool) -> tuple[np.ndarray, tuple[int, ...]]:
         domain = self.problem.domain
@@ -139,23 +148,46 @@ class Function:
         columns = np.broadcast_arrays(*(np.asarray(coordinates[axis], np.float64) for axis in domain.axes))
         points = np.stack([c.ravel() for c in columns], axis=1)
         if not extrapolate:
-            self._warn_outside(points)
+            _warn_outside(self.model, points)
         return points, columns[0].shape
 
-    def _within(self, points: np.ndarray) -> np.ndarray:
-        """Which points lie in the domain."""
-        inside = points.copy()
-        for axis in self.problem.periodic:  # there is no outside along these
-            inside[:, self.problem.domain.index(axis)] = self.problem.domain.interval(axis)[0]
-        return self.problem.domain.contains(inside)
 
-    def _warn_outside(self, points: np.ndarray) -> None:
-        outside = np.flatnonzero(~self._within(points))
-        if outside.size:
-            axes = zip(self.problem.domain.axes, points[outside[0]], strict=True)
-            where = ", ".join(f"{axis}={value:g}" for axis, value in axes)
-            warnings.warn(
-                f"{outside.size} of {len(points)} points lie outside the domain, where nothing was trained (the first: "
-                f"{where}); extrapolate=True if that is meant",
-                stacklevel=4,  # the line that asked
-            )
+def unreached(model: Model, points: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """Which points of the domain lie at times that the run did not get to."""
+    domain, march = model.problem.domain, model.march
+    if domain.time is None:
+        return np.zeros(len(points), bool)
+    t = points[:, domain.index(domain.time)]
+    return (t > march.times[-1]) & (t <= domain.interval(domain.time)[1])
+
+
+def named(unknowns: tuple[str, ...], values: np.ndarray, shape: tuple[int, ...]) -> dict[str, np.ndarray] | np.ndarray:
+    """Values (n, unknowns) as people want them: an array for one unknown, a dictionary for several."""
+    out = {name: values[:, k].reshape(shape) for k, name in enumerate(unknowns)}
+    return out[unknowns[0]] if len(out) == 1 else out
+
+
+def _within(problem: Problem, points: np.ndarray) -> Bool[np.ndarray, " n"]:
+    """Which points lie in the domain."""
+    inside = points.copy()
+    for axis in problem.periodic:  # there is no outside along these
+        inside[:, problem.domain.index(axis)] = problem.domain.interval(axis)[0]
+    return problem.domain.contains(inside)
+
+
+def _warn_outside(model: Model, points: np.ndarray) -> None:
+    domain, missing = model.problem.domain, np.count_nonzero(unreached(model, points))
+    if missing:
+        warnings.warn(
+            f"{missing} of {len(points)} points lie beyond {domain.time}={model.march.times[-1]:g}, where the run ended: "
+            "the solution is nan there",
+            stacklevel=4,  # the line that asked
+        )
+    outside = np.flatnonzero(~_within(model.problem, points))
+    if outside.size:
+        where = ", ".join(f"{axis}={value:g}" for axis, value in zip(domain.axes, points[outside[0]], strict=True))
+        warnings.warn(
+            f"{outside.size} of {len(points)} points lie outside the domain, where nothing was trained (the first: "
+            f"{where}); extrapolate=True if that is meant",
+            stacklevel=4,
+        )

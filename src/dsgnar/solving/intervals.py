@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 LONGER = 1.5
 NEARLY = 10.0  # by which an interval of a march may miss its goal
+LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
@@ -111,13 +112,27 @@ def _next_end(context: "Context", state: RunState) -> float:
 
 
 def hopeless(context: "Context", state: RunState) -> StopReason | None:
-    """A reason to stop, where an automatic interval fails after many iterations and can be cut; looked at now and then."""
+    """A reason to stop, where an attempt fails and another can be made; looked at now and then.
+
+    After many iterations, if an automatic interval can be cut; sooner, if the loss has ceased to fall in stage 1.
+    """
     method, iterations = context.settings.method, state.iterate.iteration - state.plan.begun
-    if not method.hopeless or iterations < method.hopeless or iterations % method.look_every:
+    if not method.hopeless or iterations % method.look_every or context.problem.inverse:
         return None
-    if not automatic(context) or state.cuts >= method.cuts:
+    cutting = automatic(context)
+    if state.cuts >= (method.cuts if cutting else method.restarts) or (not cutting and context.march.count > 1):
+        return None
+    if not (cutting and iterations >= method.hopeless) and not _stuck(state, iterations):
         return None
     return StopReason.STALLED if max(judging.here(context, state)) > FAILED else None
+
+
+def _stuck(state: RunState, iterations: int) -> bool:
+    """Whether the loss of stage 1 has not fallen for long; attempts that got anywhere fell all the time."""
+    if state.plan.stage > 1 or iterations <= LONG:
+        return False
+    losses = [record.loss for record in state.history[-LONG:]]
+    return min(losses[-LONG // 4 :]) > STILL * min(losses[: LONG // 4])
 
 
 def exact(context: "Context", state: RunState) -> StopReason | None:

@@ -26,6 +26,7 @@ EACH = 3  # points of an interior condition for each function
 EACH_AT_FRONTS = 8  # in a space that follows the solution: its functions vary fast in few places
 CANDIDATES = 4  # points there of which one is chosen by its residual
 SAMPLE = 2000  # points at which errors are compared with values
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +177,8 @@ class Equation:
             values = self.judge.derivatives(self.wide[k], located(self.model, row.points, k))
             there = self.judge.at(row.name, row.points, values + change)
             missed = there - (row.residual + parts.sum(axis=1))
-            size = np.linalg.norm(np.abs(parts).sum(axis=1)) + 10 * np.linalg.norm(row.rounding)
+            sums = EPS * np.linalg.norm(np.abs(row.slopes * values).sum(axis=1))  # adding a small error rounds, too
+            size = np.linalg.norm(np.abs(parts).sum(axis=1)) + 10 * (np.linalg.norm(row.rounding) + sums)
             worst = max(worst, float(np.linalg.norm(missed) / size)) if size > 0 else worst
         return worst
 

@@ -14,6 +14,7 @@ from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
+from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.march import Intervals, March
 from dsgnar.solving.survey import SLOWEST, survey
 
@@ -42,6 +43,7 @@ class Model:
     ) -> tuple["Model", np.ndarray]:
         """The model, and the parameters with which its network starts."""
         network = default_network(problem, scales) if network is None else network
+        problem = problem if scales is None else with_singular_parts(problem, scales)
         march = March.of(problem, intervals)
         built = build(network, problem, precision, seed, scales=scales)
         cut = problem.domain.time is not None and intervals != 1

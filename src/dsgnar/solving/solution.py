@@ -11,7 +11,7 @@ from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import NO_ESTIMATE
-from dsgnar.solving.function import Function
+from dsgnar.solving.function import Function, named
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Judge
@@ -131,7 +131,7 @@ class Solution(Function, Exports):
     # --- errors -------------------------------------------------------------------------------------------------------
 
     def relative_l2(self, reference: Reference) -> dict[str, float]:
-        """The relative l2 error of every unknown against a reference."""
+        """The relative l2 error of every unknown against a reference; times that the run did not get to count as zero."""
         return reference.errors(self._by_name(reference.points))
 
     def max_error(self, reference: Reference) -> dict[str, float]:
@@ -139,7 +139,7 @@ class Solution(Function, Exports):
         return reference.max_errors(self._by_name(reference.points))
 
     def _by_name(self, points: np.ndarray) -> dict[str, np.ndarray]:
-        values = self.at(points)
+        values = self.counted(points)
         return {name: values[:, k] for k, name in enumerate(self.unknowns)}
 
     def __reduce__(self) -> NoReturn:
@@ -159,7 +159,7 @@ class Corrected:
     def __call__(self, *, extrapolate: bool = False, **coordinates: Any) -> dict[str, np.ndarray] | np.ndarray:
         """Values at coordinates given by axis name, as those of a solution."""
         points, shape = self.solution._points(coordinates, extrapolate)
-        return self.solution._named(self.at(points), shape)
+        return named(self.solution.unknowns, self.at(points), shape)
 
     def at(self, points: np.ndarray) -> np.ndarray:
         """Values at points (n, d), in float64."""

@@ -16,7 +16,7 @@ The rough solution is thrown away. Where it varies fast, the network begins with
 import itertools
 import math
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -37,6 +37,7 @@ from dsgnar.solving.correction import derivative
 
 COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where that does not hold the solution
 COLUMNS_1D = 80, 240  # and for each unknown of one variable
+MORE = 2  # times as many for linear problems that these do not hold: a packet in a wide box
 ROWS = 2  # points of all interior conditions together for each function; others have half of it
 STEPS = 6  # of Newton's method
 SHORTEST = 0.2  # of the steps that are tried
@@ -50,6 +51,7 @@ NEARLY = 0.1  # a share with which a space that is stretched along one axis may 
 HELD = 0.02  # share of the residual that may be left; more, and nothing is known
 ROUGHLY = 0.15  # and of that of linear equations: no other solution is nearer
 FAST, FAST_PERIODIC = 7.5, 20.0  # frequencies from which on a network needs to be told
+MIXED = 0.4  # slopes over frequencies from which on several waves oscillate, and nothing is localised
 STEEP = 1.5  # slopes over frequencies beyond which something is a layer
 SAMPLE = 1000  # points at which slopes are compared with values
 SLOWEST = 2.0  # with which a network begins along an axis
@@ -68,6 +70,7 @@ class Survey:
     slopes: tuple[float, ...]
     periodic: tuple[bool, ...]
     left: float  # share of the residual
+    sizes: tuple[float, ...]  # root mean squares of the unknowns
 
     @property
     def fast(self) -> bool:
@@ -76,7 +79,12 @@ class Survey:
         Harmonics of a periodic axis come more easily.
         """
         seen = zip(self.frequencies, self.slopes, self.periodic, strict=True)
-        return any(min(f, s) >= (FAST_PERIODIC if p else FAST) and s <= STEEP * f for f, s, p in seen)
+        return any(self._oscillates(f, s, FAST_PERIODIC if p else FAST) for f, s, p in seen)
+
+    def _oscillates(self, frequency: float, slope: float, fast: float) -> bool:
+        """Whether it does along an axis. A slow wave with a fast one on it has a slope between theirs."""
+        mixed = len(self.frequencies) > 1 and slope >= MIXED * frequency
+        return frequency >= fast and (slope >= fast or mixed) and slope <= STEEP * frequency
 
     def begin_with(self) -> tuple[float, ...]:
         """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to
@@ -84,6 +92,7 @@ class Survey:
         return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in self.frequencies)
 
 
+@lru_cache(maxsize=8)
 @x64
 def survey(problem: Problem, scales: Scales) -> Survey | None:
     """How fast the solution varies; None where it could not be seen."""
@@ -96,7 +105,7 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
         [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []
     )
     few, many = COLUMNS_1D if dimension == 1 else (count // len(problem.unknowns) for count in COLUMNS)
-    rough, best = _Rough(problem, scales, few), None
+    rough, best, shape = _Rough(problem, scales, few), None, even
     for size, stretch in ((few, even), (many, even), *((many, stretch) for stretch in along)):
         rough = rough if size == rough.size else _Rough(problem, scales, size)
         space = _space(size, rough.periodic, stretch)
@@ -105,8 +114,15 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
         if found is not None or (not left < limit and not rough.affine(space)):
             return found
         if best is None or left < best[2]:
-            best = space, coefficients, left
-    return _seen(*best, ROUGHLY) if best is not None and rough.affine(best[0]) else None
+            best, shape = (space, coefficients, left), stretch
+    if best is None or not rough.affine(best[0]):
+        return None
+    if not best[2] <= ROUGHLY and dimension > 1:  # of a linear problem, the best shape with more functions
+        rough = _Rough(problem, scales, MORE * many)
+        space = _space(MORE * many, rough.periodic, shape)
+        found = space, *rough.solve(space)
+        best = found if found[2] < best[2] else best
+    return _seen(*best, HELD if best[2] <= HELD else ROUGHLY)
 
 
 def _seen(space: Polynomials, coefficients: np.ndarray, left: float, held: float = HELD) -> Survey | None:
@@ -122,18 +138,20 @@ def _seen(space: Polynomials, coefficients: np.ndarray, left: float, held: float
         if end > FULL * (len(by_degree) - 1):
             return None
         out.append(math.pi * ((end + 1) // 2) if wraps else max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3)))
-    return Survey(tuple(out), _slopes(space, coefficients), space.periodic, left)
+    slopes, sizes = _slopes(space, coefficients)
+    return Survey(tuple(out), slopes, space.periodic, left, sizes)
 
 
-def _slopes(space: Polynomials, coefficients: np.ndarray) -> tuple[float, ...]:
-    """|du/dxi| over |u - its mean| along each axis, of the unknown in which it is largest."""
+def _slopes(space: Polynomials, coefficients: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """|du/dxi| over |u - its mean| along each axis, of the unknown in which it is largest; and the sizes of all."""
     dimension = len(space.periodic)
     xi = stream(0, "survey", "slopes").uniform(-1, 1, (SAMPLE, dimension))
     u = space.derivative(xi, (0,) * dimension) @ coefficients
     size = np.maximum(np.std(u, axis=0), 1e-9 * np.max(np.abs(u), axis=0, initial=0.0))
     along = [space.derivative(xi, Truncation.unit(dimension, i, 1)) @ coefficients for i in range(dimension)]
     steep = [np.sqrt(np.mean(d**2, axis=0))[size > 0] / size[size > 0] for d in along]
-    return tuple(float(np.max(s, initial=0.0)) for s in steep)
+    sizes = np.sqrt(np.mean(u**2, axis=0))
+    return tuple(float(np.max(s, initial=0.0)) for s in steep), tuple(map(float, sizes))
 
 
 def _space(size: int, periodic: tuple[bool, ...], stretch: tuple[int, ...]) -> Polynomials:

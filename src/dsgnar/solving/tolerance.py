@@ -20,10 +20,10 @@ from typing import Any
 
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
-from dsgnar.problem.scales import estimate
 from dsgnar.solving.estimate import NO_ESTIMATE
 from dsgnar.solving.model import Network, default_network, other_network
 from dsgnar.solving.settings import Settings
+from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.verdict import Verdict
 
@@ -40,7 +40,7 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
     if settings.precision == "single" and tol < FLOOR:
         raise ValueError(f"tol={tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'")
     base = _strict(settings, tol, problem)
-    scales = estimate(problem, settings.scales) if base.chosen_method().scaled else None
+    scales = foreseen(problem, settings.scales) if base.chosen_method().scaled else None
     first = default_network(problem, scales) if network is None else network
     for width, points in LEVELS:
         wider = _wider(first, width)
@@ -78,7 +78,7 @@ def kinds(
     """What to try without a tolerance; `first` tells which network was tried first."""
     yield network, settings
     if network is None and not problem.inverse and settings.for_problem(problem).chosen_method().scaled:
-        yield other_network(problem, estimate(problem, settings.scales), first()), settings
+        yield other_network(problem, foreseen(problem, settings.scales), first()), settings
 
 
 def reach(

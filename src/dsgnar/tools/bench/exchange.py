@@ -1,14 +1,14 @@
 """What processes send each other in an iteration: a model, and a count of what their sockets have sent.
 
 With P processes, s rows of c columns (c = d, or the columns of the sketch), d parameters, numbers of B bytes, b batches of
-points, E loss evaluations of which T are for steps that are tried, a process sends
+points, E loss evaluations of which T are for steps that are tried, all of them together send
 
-    rows      (P - 1) ceil(s / P) (c + 1) B      all-gather: its own rows and residuals, to be passed around a ring
-    losses    E share(8 b)                       all-reduce: a number for each batch
-    steps     T share(8 (d + 4))                 all-reduce: the step of the first process
-    meeting   share(32) + share(8)               all-reduce: the time, whether all are at the same point, signals
+    rows      (P - 1) ceil(s / P) (c + 1) B      permutes: rows and residuals of each but the first, to the first
+    losses    E ring(8 b)                        all-reduce: a number for each batch
+    steps     T ring(8 (d + 4))                  all-reduce: the step of the first process
+    meeting   ring(32) + ring(8)                 all-reduce: the time, whether all are at the same point, signals
 
-where share(n) = 2 n (P - 1) / P is what a ring all-reduce of n bytes sends.
+where ring(n) = 2 n (P - 1) is what a ring all-reduce of n bytes sends; each process has an equal part in it.
 """
 
 import os
@@ -31,25 +31,25 @@ class Sizes:
     tried: int
     looks: int = 0  # batches of held-out points, in iterations that look at them
 
-    def sent(self) -> float:
-        """Bytes that a process sends in an iteration."""
-        return self.gathered + self.reduced
+    def sent(self) -> int:
+        """Bytes that all processes send in an iteration."""
+        return self.collected + self.reduced
 
     @property
-    def gathered(self) -> float:
+    def collected(self) -> int:
         """Of rows."""
         return (self.processes - 1) * -(-self.rows // self.processes) * (self.columns + 1) * self.itemsize
 
     @property
-    def reduced(self) -> float:
+    def reduced(self) -> int:
         """Of all that is summed."""
         numbers = self.evaluations * self.batches + self.tried * (self.parameters + 4) + 5 + self.looks
-        return 2 * 8 * numbers * (self.processes - 1) / self.processes
+        return 2 * 8 * numbers * (self.processes - 1)
 
     @property
     def exchanges(self) -> int:
         """How many there are, each with its latency."""
-        return 2 + self.evaluations + self.tried + 2 + bool(self.looks)
+        return 2 * (self.processes - 1) + self.evaluations + self.tried + 2 + bool(self.looks)
 
 
 def sent() -> int:

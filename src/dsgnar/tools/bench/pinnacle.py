@@ -101,7 +101,7 @@ def _result(
         result, solution = _solved(path, case, seed, options, observers)
     if result["failed"] is None and result["theirs"] is None and theirs.yardstick is not None:
         solution = solution or runs.load(path, case.problem())
-        result["theirs"] = theirs.yardstick.error(solution.at(case.inside(theirs.yardstick.points)))
+        result["theirs"] = theirs.yardstick.error(solution.counted(case.inside(theirs.yardstick.points)))
         _write(path / FILE, result)
     return result
 
@@ -131,7 +131,7 @@ def _solved(
 def ours(case: Case, solution: Any) -> dict[str, Any]:
     """The errors against our reference: of all unknowns stacked, and of each."""
     reference = case.reference()
-    found = solution.at(reference.points)
+    found = solution.counted(reference.points)
     there = np.stack([reference.values[name] for name in solution.unknowns], axis=1)
     each = {name: stacked(found[:, k], there[:, k]) for k, name in enumerate(solution.unknowns)}
     return {"ours": stacked(found, there), "each": each}

@@ -1,0 +1,213 @@
+"""How an unknown begins at the walls of a box: what a statement says about the corners of space and time.
+
+Found from the residuals alone. With u0 the initial values, F the equation and B the condition at a wall, their slopes along
+functions that vanish at the corner to some order are the coefficients that matter: along d^2/2 and tau those of u_xx and u_t
+in F, along d and 1 those of u_d and u in B.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from dsgnar.calculus.jets import LAPLACIAN, Key
+from dsgnar.problem.domain import Boundary, Box, Initial, Interior
+from dsgnar.problem.problem import Problem
+
+TERMS = 5  # of a condition on the slope
+
+Point = Float[Array, " d"]
+
+
+@dataclass(frozen=True)
+class Wall:
+    """A face of a box, the equation of an unknown, and the one condition for it there."""
+
+    equation: str
+    condition: str
+    axis: int
+    place: float
+    inward: float  # 1 at a lower face, -1 at an upper one
+    values: bool  # whether the condition gives values, not slopes
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """An unknown at the first instant."""
+
+    problem: Problem
+    unknown: str
+
+    @property
+    def domain(self) -> Box:
+        return self.problem.domain
+
+    @cached_property
+    def time(self) -> int:
+        return self.domain.index(str(self.domain.time))
+
+    @cached_property
+    def unit(self) -> Float[np.ndarray, " unknowns"]:
+        return np.array([float(name == self.unknown) for name in self.problem.unknowns])
+
+    # --- what is stated -----------------------------------------------------------------------------------------------
+
+    def walls(self) -> Iterator[Wall]:
+        """Walls towards which the unknown diffuses, with a condition about it alone."""
+        equation = self._equation()
+        if equation is None or any(name is None for name in self.starts.values()):
+            return  # or nothing says how it begins
+        for axis, side in self.domain.faces:
+            condition, i = condition_at(self.problem, self.unknown, (axis, side)), self.domain.index(axis)
+            if axis in self.problem.periodic or condition is None:
+                continue
+            if not diffuses_alone(self.problem, self.unknown, equation, i):
+                continue
+            keys = self.problem.requests[condition][self.unknown]
+            if not any(order(key) > 1 or along(key, self.time, self.time) for key in keys):
+                lower, upper = self.domain.bounds[i]
+                place, inward = (lower, 1.0) if side == "lower" else (upper, -1.0)
+                yield Wall(equation, condition, i, place, inward, not any(map(order, keys)))
+
+    @cached_property
+    def starts(self) -> dict[str, str | None]:
+        """The conditions with initial values of the unknowns in the equation."""
+        equation = self._equation()
+        return {} if equation is None else {u: self._plain(u) for u in involved(self.problem, equation)}
+
+    def _equation(self) -> str | None:
+        """The interior condition with the first derivative in time of the unknown, if there is just one."""
+        found = set()
+        for name, condition in self.problem.conditions.items():
+            if isinstance(condition.part, Interior):
+                for key in self.problem.requests[name].get(self.unknown, ()):
+                    if along(key, self.time, self.time) > 1 or order(key) > 2:
+                        return None
+                    if along(key, self.time, self.time):
+                        found.add(name)
+        return found.pop() if len(found) == 1 else None
+
+    def _plain(self, unknown: str) -> str | None:
+        """The condition with initial values of an unknown, if there is just one and it is about nothing else."""
+        found = [n for n, c in self.problem.conditions.items() if isinstance(c.part, Initial)]
+        found = [n for n in found if self.problem.requests[n].get(unknown)]
+        alone = len(found) == 1 and involved(self.problem, found[0]) == {unknown}
+        return found[0] if alone and not any(map(order, self.problem.requests[found[0]][unknown])) else None
+
+    # --- what it begins with ------------------------------------------------------------------------------------------
+
+    def initial(self, x: Point) -> Float[Array, " unknowns"]:
+        """Values at the first instant, whatever the time of x."""
+        x = at(x, self.time, self.domain.bounds[self.time][0])
+        names = [self.starts.get(unknown) for unknown in self.problem.unknowns]
+        zero = jnp.zeros(())
+        roots = [zero if n is None else root(partial(self._constant, n, x, k)) for k, n in enumerate(names)]
+        return jnp.stack(roots)
+
+    def jump(self, condition: str, x: Point) -> Array:
+        """Given less initial values at a point of a wall."""
+        j = self.problem.unknowns.index(self.unknown)
+        return root(partial(self._constant, condition, x, j)) - self.initial(x)[j]
+
+    def numbers(self, wall: Wall, x: Point, place: Array, inward: Array) -> Array:
+        """The diffusivity, that after a jump, and c_1, c_2, .. at a point of a wall (`layers.py`)."""
+        D = self._diffusivity(wall, x, place, jnp.zeros(()))
+        rate = root(self._with(wall.equation, x, self._since))
+        if not wall.values:
+            return jnp.stack([D, D, *self._of_slope(wall, x, place, inward, D, rate)])
+        j = self.problem.unknowns.index(self.unknown)
+        given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
+        after = self._diffusivity(wall, x, place, self.jump(wall.condition, x))
+        return jnp.stack([D, after, jnp.zeros(()), (jax.grad(given)(x[self.time]) - rate) / D])
+
+    def _of_slope(self, wall: Wall, x: Point, place, inward, D: Array, rate: Array) -> list[Array]:
+        """c_1, c_2, .. where a condition is on the slope."""
+        slope = jax.grad(self._with(wall.condition, x, lambda z: inward * (z[wall.axis] - place)))(0.0)
+        with_value = self._with(wall.condition, x, lambda z: jnp.ones(()))
+        value, curvature = jax.grad(with_value)(0.0), jax.grad(jax.grad(with_value))(0.0)
+
+        def flux(t):
+            """q along the initial values as they begin to change."""
+            later = lambda z: self.initial(z) + rate * self._since(z) * self.unit
+            return self.problem.residual(wall.condition, later, at(x, self.time, t), "nested") / slope
+
+        q, k = flux(x[self.time]), -value / slope
+        more = jax.grad(flux)(x[self.time]) / D + 2 / math.pi * q * q * curvature / slope
+        terms = [q, -k * q, k * k * q + more]
+        while len(terms) < TERMS:
+            terms.append(-k * terms[-1])
+        return terms
+
+    def _constant(self, name: str, x: Point, k: int, value: Array) -> Array:
+        """The residual of a condition on values, if the k-th unknown has this value."""
+        return self.problem.residual(name, lambda z: jnp.where(jnp.arange(self.unit.size) == k, value, 0.0), x, "nested")
+
+    def _with(self, name: str, x: Point, more: Callable[[Point], Array]) -> Callable[[Array], Array]:
+        """The residual for the initial values and a multiple of something more of this unknown."""
+        return lambda a: self.problem.residual(name, lambda z: self.initial(z) + a * more(z) * self.unit, x, "nested")
+
+    def _since(self, x: Point) -> Array:
+        """The time since the first instant."""
+        return x[self.time] - self.domain.bounds[self.time][0]
+
+    def _diffusivity(self, wall: Wall, x: Point, place, jump: Array) -> Array:
+        """-F_(u_xx) / F_(u_t), with the unknown changed by a jump."""
+
+        def along(more):
+            changed = lambda a: self._with(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
+            return jax.grad(changed)(0.0)
+
+        return -along(lambda z: (z[wall.axis] - place) ** 2 / 2) / along(self._since)
+
+
+def involved(problem: Problem, name: str) -> set[str]:
+    """The unknowns of a condition."""
+    return {unknown for unknown, keys in problem.requests[name].items() if keys}
+
+
+def order(key: Key) -> int:
+    """The order of a derivative."""
+    return 2 if key == LAPLACIAN else sum(map(int, key))
+
+
+def along(key: Key, i: int, time: int | None) -> int:
+    """The order of a derivative along an axis; a Laplacian has those of space."""
+    return 2 * (i != time) if key == LAPLACIAN else int(key[i])
+
+
+def condition_at(problem: Problem, unknown: str, face: tuple[str, str]) -> str | None:
+    """The condition at a wall, if there is just one and it is about the unknown alone."""
+    found = []
+    for name, condition in problem.conditions.items():
+        part = condition.part
+        if isinstance(part, Boundary) and unknown in involved(problem, name) and face in part.resolve(problem.domain):
+            found.append((name, part.where))
+    alone = len(found) == 1 and involved(problem, found[0][0]) == {unknown}
+    return found[0][0] if alone and found[0][1] is None else None
+
+
+def diffuses_alone(problem: Problem, unknown: str, equation: str, i: int) -> bool:
+    """Whether the unknown has a second derivative along an axis in its equation and in no other, and others have none."""
+    time = None if problem.domain.time is None else problem.domain.index(problem.domain.time)
+    for name, condition in problem.conditions.items():
+        if isinstance(condition.part, Interior):
+            seconds = {u for u, keys in problem.requests[name].items() if any(along(k, i, time) == 2 for k in keys)}
+            if seconds != {unknown} if name == equation else unknown in seconds:
+                return False
+    return True
+
+
+def at(x: Point, i: int, value) -> Point:
+    """The point with another coordinate."""
+    return jnp.where(jnp.arange(x.size) == i, value, x)
+
+
+def root(function: Callable[[Array], Array]) -> Array:
+    """Where an affine function of a number vanishes."""
+    value, slope = jax.value_and_grad(function)(jnp.zeros(()))
+    return -value / slope

@@ -1,0 +1,68 @@
+"""Singular parts that a statement implies, found and added to the network (`Problem.implied`).
+
+Where conditions do not fit each other, at a wall and the first instant (`layers.py`) or at the corners of a rectangle
+(`wedges.py`), a solution is singular, and no network follows it. Its singular part is known.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from dsgnar.calculus.precision import x64
+from dsgnar.problem.corners import Point, Start
+from dsgnar.problem.domain import Box
+from dsgnar.problem.layers import SMALLEST, initial_layers
+from dsgnar.problem.problem import Problem
+from dsgnar.problem.scales import Scales
+from dsgnar.problem.wedges import wedges
+
+LARGEST = 32.0  # a part over the size of its unknown at the far end of the box; where it is larger, other terms take over
+
+
+def with_singular_parts(problem: Problem, scales: Scales) -> Problem:
+    """The problem with the singular parts that it implies; itself where there are none, or they are found already."""
+    found = {} if problem.implied else singular_parts(problem, scales)
+    return replace(problem, implied=found) if found else problem
+
+
+@lru_cache(maxsize=8)
+@x64
+def singular_parts(problem: Problem, scales: Scales) -> dict[str, Callable]:
+    """The singular part of every unknown that has one, a function of all axes."""
+    domain, out = problem.domain, {}
+    if domain.shaped or problem.inverse or not domain.space:
+        return {}
+    for unknown, size in zip(problem.unknowns, scales.unknowns, strict=True):
+        if unknown not in problem.hard and unknown not in problem.known:
+            if domain.time is None:
+                part = _at_corners(problem, unknown, size)
+            else:
+                part = initial_layers(Start(problem, unknown), size)
+            if part is not None:
+                out[unknown] = _named(domain, part)
+    return out
+
+
+def _at_corners(problem: Problem, unknown: str, size: float) -> Callable[[Point], Array] | None:
+    """The sum of the singular parts at the corners of a rectangle; None where there are none."""
+    kept = []
+    for wedge, sizes in wedges(problem, unknown):
+        worth = [SMALLEST * size < largest <= LARGEST * size for largest in sizes]
+        if any(worth):
+            kept.append(replace(wedge, terms=tuple(c if w else 0.0 for c, w in zip(wedge.terms, worth, strict=True))))
+    return (lambda x: sum((wedge(x) for wedge in kept), start=jnp.zeros(()))) if kept else None
+
+
+def _named(domain: Box, part: Callable[[Point], Array]) -> Callable:
+    """A function of a point as one of coordinates by name, evaluated in float64."""
+
+    def value(**coordinates):
+        return part(jnp.stack([jnp.asarray(coordinates[axis], jnp.float64) for axis in domain.axes]))
+
+    named = [inspect.Parameter(axis, inspect.Parameter.KEYWORD_ONLY) for axis in domain.axes]
+    value.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    return value
