@@ -1,6 +1,7 @@
 """What `solve(problem)` does by itself: precision, network and points that suit the problem, and other attempts."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -217,6 +218,18 @@ def test_an_interval_that_still_fails_after_many_iterations_is_cut(monkeypatch):
     assert intervals.hopeless(context, late(20)) is None
 
 
+@pytest.mark.parametrize(("losses", "stuck"), [([0.1] * 45, True), (np.geomspace(1, 0.05, 45), False), ([0.1] * 35, False)])
+def test_an_attempt_whose_loss_has_ceased_to_fall_gives_way(losses, stuck, monkeypatch):
+    context = Context.of(decay(), settings=with_options(Settings(), TINY_POINTS))
+    state, record = context.start(), SimpleNamespace
+    now = dataclasses.replace(state.iterate, iteration=len(losses))
+    state = dataclasses.replace(state, iterate=now, history=tuple(record(loss=loss) for loss in losses))
+    monkeypatch.setattr(judging, "here", lambda *_: (0.5,))
+    assert (intervals.hopeless(context, state) is StopReason.STALLED) == stuck
+    monkeypatch.setattr(judging, "here", lambda *_: (1e-3,))
+    assert intervals.hopeless(context, state) is None  # not bad enough to give up
+
+
 def test_where_time_runs_out_a_fair_attempt_at_all_of_it_counts(monkeypatch):
     context = Context.of(decay(), settings=with_options(Settings(), TINY_POINTS))
     state = dataclasses.replace(context.start(), stop=StopReason.STALLED)
@@ -229,8 +242,10 @@ def test_where_time_runs_out_a_fair_attempt_at_all_of_it_counts(monkeypatch):
     settled = intervals.settled(context, stopped)
     assert settled.times == (0.0, 1.0) and settled.finished == () and settled.relative is None
     assert settled.iterate.theta.tobytes() == state.iterate.theta.tobytes()
-    at_the_end = dataclasses.replace(stopped, times=(0.0, 0.5, 1.0))
+    at_the_end = dataclasses.replace(stopped, times=(0.0, 0.5, 1.0), relative=(1e-4, 1e-4))
     assert intervals.settled(context, at_the_end) is at_the_end
+    worse = dataclasses.replace(at_the_end, relative=(0.1, 0.1))  # than the attempt at all of the time
+    assert intervals.settled(context, worse).times == (0.0, 1.0)
     monkeypatch.setattr(judging, "here", lambda *_: (0.5,))
     assert intervals.again(context, state).whole is None  # a failure is not kept
 

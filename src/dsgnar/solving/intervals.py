@@ -246,13 +246,15 @@ def _better(state: RunState, size: float) -> RunState:
 
 
 def settled(context: "Context", state: RunState) -> RunState:
-    """The state with the parameters of the best attempt; an attempt at all of the time, where a march did not get there."""
-    if has_next(context, state) and state.whole is not None:
+    """The state of the best attempt; one at all of the time, where a march did not get there or is worse."""
+    if state.whole is not None:
         iterate = replace(state.iterate, theta=state.whole, mean_squares=None)
         plan = replace(state.plan, precision="double" if state.whole.dtype == np.float64 else "single")
         times = (state.times[0], context.march.times[-1])
         past = dict(finished=(), worst=None, relative=None, terms=None)
-        return replace(state, iterate=iterate, plan=plan, times=times, **past)
+        at_once = replace(state, iterate=iterate, plan=plan, times=times, **past)
+        if has_next(context, state) or max(judging.here(context, at_once)) < max(judging.relative(context, state)):
+            return at_once
     if state.best is None or max(judging.here(context, state)) <= state.best_residual:
         return state
     theta = state.best.astype(state.iterate.theta.dtype)
