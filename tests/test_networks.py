@@ -239,6 +239,38 @@ def test_spinn_products_start_of_unit_size(dimensions):
     assert 0.8 < np.mean(product**2) < 4
 
 
+def test_a_separable_network_on_a_tensor_grid_is_the_network_at_its_points():
+    inputs = Inputs(((-1, 2), (0, 1), (0, 3)), time=1, periodic=(0,))  # branches come in another order than axes
+    network = build(SPINN(4, (5, 3)), inputs, outputs=2)
+    rng = np.random.default_rng(0)
+    axes = [rng.uniform(low, high, n) for (low, high), n in zip(inputs.bounds, (5, 4, 3), strict=True)]
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
+    at_points = lambda f: np.asarray(jax.jit(jax.vmap(jax.vmap(jax.vmap(f))))(points))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(network.on_grid(axes), at_points(network), rtol=1e-12, atol=1e-13)
+        second = lambda x: jax.jacfwd(jax.jacfwd(jax.jacfwd(network)))(x)[:, 0, 0, 1]
+        np.testing.assert_allclose(network.on_grid(axes, (2, 1, 0)), at_points(second), rtol=1e-10, atol=1e-12)
+    with pytest.raises(ValueError, match="for each of 3 axes"):
+        network.on_grid(axes[:2])
+
+
+@pytest.mark.parametrize("widths", [(80,), (40, 40)])
+def test_wide_sums_leave_less_rounding_in_single_precision(widths):
+    architecture = Siren(widths, omega=30.0)
+    x = np.random.default_rng(0).random((500, 2)).astype(np.float32)
+
+    def rounding(architecture):
+        single = build(architecture, WAVE, dtype=np.float32)
+        exact = jax.vmap(cast(single, np.float64))(x.astype(np.float64))
+        return float(np.abs(np.asarray(jax.jit(jax.vmap(single))(x)) - exact).max())
+
+    with jax.enable_x64(True):
+        plain, wide = rounding(architecture), rounding(replace(architecture, wide=True))
+        assert wide < 0.5 * plain
+        double = [build(a, WAVE)(jnp.array([0.3, 0.7])) for a in (architecture, replace(architecture, wide=True))]
+        assert double[0] == double[1]  # nothing changes in double precision
+
+
 @every_architecture
 def test_one_key_is_one_network_in_both_precisions(architecture):
     single, double = (build(architecture, dtype=dtype) for dtype in (np.float32, np.float64))

@@ -24,9 +24,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dsgnar.calculus.elementary import angle
 from dsgnar.calculus.precision import x64
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, to_array
 from dsgnar.networks.embeddings import (
@@ -48,7 +50,8 @@ class Siren(Architecture):
     Four layers of 40 and omega = 1 are the paper's choice for most problems (section 4.3; 60 for the
     hardest). `train_frequency=False` keeps the frequencies. `modes` asks for that many Fourier features per
     spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`). With `frequencies` the first layer starts
-    with waves of up to so many radians per unit of length along each axis.
+    with waves of up to so many radians per unit of length along each axis. `wide` makes the sums of a network in single
+    precision in double: parameters, waves and what enters a wave stay in single.
     """
 
     widths: Sequence[int] = (40,) * 4
@@ -57,6 +60,7 @@ class Siren(Architecture):
     modes: int | None = None
     spacing: Spacing | None = None
     frequencies: Sequence[float] | None = None
+    wide: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "Siren"))
@@ -81,8 +85,8 @@ class Siren(Architecture):
                 weight = rng.uniform(-1.0, 1.0, (n_in, n_out)) * fast[:, None] / self.omega
                 bias = rng.uniform(-math.pi, math.pi, n_out) / self.omega
             log_frequency = to_array(math.log(self.omega), dtype) if self.train_frequency else None
-            layers.append(SineLayer(Affine.of(weight, dtype, bias), log_frequency, float(self.omega)))
-        return SineNetwork(embedding, tuple(layers), Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype))
+            layers.append(SineLayer(Affine.of(weight, dtype, bias), log_frequency, float(self.omega), self.wide))
+        return SineNetwork(embedding, tuple(layers), Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype), self.wide)
 
 
 class SineLayer(eqx.Module):
@@ -91,10 +95,20 @@ class SineLayer(eqx.Module):
     affine: Affine
     log_frequency: Array | None
     frequency: float = eqx.field(static=True)
+    wide: bool = eqx.field(static=True, default=False)
 
     def __call__(self, h: Array) -> Array:
+        if self.wide and h.dtype == jnp.float32:
+            return self._wide(h)
         omega = self.frequency if self.log_frequency is None else jnp.exp(self.log_frequency)
         return jnp.sin(self.affine.scaled(h, omega))
+
+    def _wide(self, h: Array) -> Array:
+        """The argument in float64, less whole turns: what is left is rounded by 2^-24 of pi at most."""
+        affine = widened(self.affine)
+        omega = self.frequency if self.log_frequency is None else jnp.exp(self.log_frequency.astype(affine.bias.dtype))
+        turns = affine.scaled(h.astype(affine.bias.dtype), omega / (2 * math.pi))
+        return jnp.sin(angle(turns).astype(h.dtype))
 
 
 class SineNetwork(eqx.Module):
@@ -103,9 +117,19 @@ class SineNetwork(eqx.Module):
     embedding: Embedding
     layers: tuple[SineLayer, ...]
     output: Affine
+    wide: bool = eqx.field(static=True, default=False)
 
     def __call__(self, x: Array) -> Array:
         h = self.embedding(x)
         for layer in self.layers:
             h = layer(h)
+        if self.wide and h.dtype == jnp.float32:
+            output = widened(self.output)
+            return output(h.astype(output.bias.dtype)).astype(h.dtype)
         return self.output(h)
+
+
+def widened(affine: Affine) -> Affine:
+    """The same map in float64, where JAX has it."""
+    dtype = jax.dtypes.canonicalize_dtype(jnp.float64)
+    return Affine(affine.weight.astype(dtype), affine.bias.astype(dtype))

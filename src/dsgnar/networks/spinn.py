@@ -15,21 +15,28 @@ weights are normal with variance 1/(n d), d being the last width. The mean squar
 most (1 + 1/n)^n < e for any number n of coordinates, and its mean is 1, whereas the product of ten normal
 factors of zero mean and unit variance is below 1/500 half of the time. Hidden weights are orthogonal with
 gain 5/3, hidden biases zero, W is LeCun-normal and b zero.
+
+On a tensor grid with N_i points along axis i a branch is evaluated N_i times only, and so are its derivatives
+(`on_grid`): sum N_i evaluations instead of prod N_i, and then products over ranks. Training draws its points at
+random, as the paper does in ten dimensions, where two points along each axis are 1,024 already.
 """
 
 import dataclasses
 import functools
 import itertools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dsgnar.calculus.jets import Truncation
 from dsgnar.calculus.precision import x64
+from dsgnar.calculus.taylor import taylor
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
 
@@ -91,3 +98,34 @@ class SeparableNetwork(eqx.Module):
         features = self.embedding.split(x)
         factors = [branch(e) for branch, e in zip(self.branches, features, strict=True)]
         return self.output(functools.reduce(operator.mul, factors))
+
+    def on_grid(self, axes: Sequence[Array], orders: Sequence[int] | None = None) -> Array:
+        """Values on the tensor grid of coordinates along each axis, or a derivative of the given order along each.
+
+        The result has a dimension for every axis, in the order of the domain, and a last one for the outputs.
+        """
+        count = len(self.branches)
+        orders = (0,) * count if orders is None else tuple(orders)
+        if len(axes) != count or len(orders) != count:
+            raise ValueError(f"SPINN: on_grid takes coordinates and an order for each of {count} axes")
+        lines: list[Array] = [jnp.zeros(0)] * count
+        for branch, part in zip(self.branches, self.embedding.parts, strict=True):
+            alone = dataclasses.replace(part, axis=0)
+            line = functools.partial(_derivative, lambda c, b=branch, e=alone: b(e(c)), order=orders[part.axis])
+            lines[part.axis] = jax.vmap(line)(jnp.asarray(axes[part.axis])[:, None])
+        first = functools.reduce(_outer, lines[: (count + 1) // 2])  # a matrix product joins the two halves
+        second = functools.reduce(_outer, lines[(count + 1) // 2 :], jnp.ones((1, first.shape[1]), first.dtype))
+        joined = jnp.einsum("ar,br,ro->abo", first, second, self.output.weight)
+        values = joined if any(orders) else joined + self.output.bias
+        return values.reshape(*(len(line) for line in lines), values.shape[-1])
+
+
+def _outer(left: Array, right: Array) -> Array:
+    """All products of two sets of factors, rank by rank."""
+    return (left[:, None] * right[None]).reshape(-1, left.shape[1])
+
+
+def _derivative(f: Callable, c: Array, order: int) -> Array:
+    """A derivative of a function of one coordinate."""
+    index = (order,)
+    return taylor(f, c, Truncation.closure(1, [index]))[index]

@@ -22,7 +22,7 @@ from dsgnar.problem import Problem, initial, interior
 from dsgnar.problem.domain import Box
 from dsgnar.problem.reference import Reference, interior_grid
 from dsgnar.problem.sampling import Sampling
-from dsgnar.suite.base import Benchmark, Measured, Preset
+from dsgnar.suite.base import TUNED, Benchmark, Measured, Preset
 
 VISCOSITY = 0.01
 
@@ -100,13 +100,15 @@ BURGERS = Benchmark(
     problem=problem,
     reference=reference,
     presets={
+        # Seeds 0 to 2 in the problem's own units, with a target of 0.2: 7.1e-7, 5.6e-7, 3.8e-7; in these 3.2e-7, 3.4e-7,
+        # 3.0e-7 (docs/notes.md). Seeds 3 to 7 were measured: this is the median.
         "default": Preset(
             MLP(widths=(16,) * 6),
             1447,
             "single",
             "single precision, seconds on a laptop",
-            {"sketch": 700},
-            measured=Measured(4.5e-7, 12),
+            {"method": replace(TUNED, scaled=True, targets=(0.15, 0.8), at_floor=1.4), "sketch": 700},
+            measured=Measured(4.0e-7, 6.4),
         ),
         "double": _DOUBLE,
         "double-quick": _QUICK,
