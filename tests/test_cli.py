@@ -48,7 +48,7 @@ def test_list_says_what_each_problem_is_and_fits_the_terminal(columns):
         start = lines.index(f"{name}  {benchmark.title}: {benchmark.about}")
         presets = lines[start + 1 : start + 1 + len(benchmark.presets)]
         assert [line.split()[0] for line in presets] == list(benchmark.presets)
-    assert "  default (single)   single    MLP           1,447     700  4.5e-07       12" in lines
+    assert "  default (single)   single    MLP           1,447     700  4.0e-07      6.4" in lines
     assert "…" not in result.output
     assert "    default, double: holds the exact solution" in lines  # wave
     assert "    paper-single: an earlier run: 1.5e-5, its rounding (the paper has 4.8e-7)" in lines

@@ -171,7 +171,9 @@ def test_a_process_that_dies_ends_the_other_and_the_run_is_continued_by_one(home
         os.kill(second, signal.SIGKILL)
         said = done(process, 60)
     assert process.returncode == 128 + signal.SIGKILL
-    assert "process 0: another process has ended" in said and "process 1 of 2 was ended by signal 9" in said
+    # The other notices at its next exchange, or, as happened once in a dozen runs on a busy machine, is ended after 10 s.
+    assert "process 0: another process has ended" in said or "noticed within 10 s" in said
+    assert "process 1 of 2 was ended by signal 9" in said
     assert gone([first, second])
     before = checkpoints.decode((directory / checkpoints.CURRENT).read_bytes(), _run(directory)).iterate.iteration
     said = command(home, "resume", directory, "--max-iterations", before + 3, code=3)

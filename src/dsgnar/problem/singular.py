@@ -6,6 +6,7 @@ Where conditions do not fit each other, at a wall and the first instant (`layers
 
 import inspect
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 
@@ -26,7 +27,11 @@ LARGEST = 32.0  # a part over the size of its unknown at the far end of the box;
 def with_singular_parts(problem: Problem, scales: Scales) -> Problem:
     """The problem with the singular parts that it implies; itself where there are none, or they are found already."""
     found = {} if problem.implied else singular_parts(problem, scales)
-    return replace(problem, implied=found) if found else problem
+    if not found:
+        return problem
+    with_parts = copy(problem)  # not made anew: the statement has been checked
+    object.__setattr__(with_parts, "implied", found)
+    return with_parts
 
 
 @lru_cache(maxsize=8)
