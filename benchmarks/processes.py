@@ -81,7 +81,7 @@ def start(case: str, iterations: int, points: int, count: int) -> list[dict]:
     address, cores = f"127.0.0.1:{joining.free_port()}", processes.shared_out(max(count, 2))
     started = []
     for k in range(count):
-        threads = dict.fromkeys(processes.ONE_THREAD, str(len(cores[k])))
+        threads = dict.fromkeys(processes.ONE_THREAD, str(len(cores[k]))) | processes.SHORT_SPIN
         command = [sys.executable, __file__, case, "--iterations", str(iterations), "--points", str(points)]
         command += ["--worker", str(k), str(count), address]
         started.append(subprocess.Popen(command, stdout=subprocess.PIPE, env=os.environ | threads, text=True))

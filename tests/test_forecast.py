@@ -8,6 +8,7 @@ import dsgnar as ds
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.forecast import forecast
 from dsgnar.solving.sizing import foreseen
+from dsgnar.solving.tolerance import levels
 
 IC = ds.initial(lambda u: u - 1)
 
@@ -87,3 +88,8 @@ def test_a_survey_tells_sizes_too():
     problem = ds.Problem(ds.Box(x=(-1, 1)), ("u",), {"pde": equation, "ends": ends})
     assert foreseen(problem).unknowns == (0.5,)
     assert foreseen(problem, surveyed=False).unknowns == estimate(problem).unknowns
+
+
+def test_a_tolerance_begins_with_the_same_sizes():
+    sizes = dict(zip("SI", foreseen(epidemic()).unknowns, strict=True))
+    assert all(level.scales == sizes for _, level in levels(epidemic(), None, ds.Settings(tol=1e-6)))

@@ -20,6 +20,7 @@ from typing import Any
 
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
+from dsgnar.problem.scales import Scales
 from dsgnar.solving.estimate import NO_ESTIMATE
 from dsgnar.solving.model import Network, default_network, other_network
 from dsgnar.solving.settings import Settings
@@ -42,12 +43,18 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
     base = _strict(settings, tol, problem)
     scales = foreseen(problem, settings.scales) if base.chosen_method().scaled else None
     first = default_network(problem, scales) if network is None else network
+    base = base if scales is None or network is not None else _in(base, problem, scales)
     for width, points in LEVELS:
         wider = _wider(first, width)
         if width > 1 and wider is None:
             return
         count = settings.points or points * base.chosen_method().points
         yield wider or first, base if points == 1 else replace(base, points=count)
+
+
+def _in(settings: Settings, problem: Problem, scales: Scales) -> Settings:
+    """Settings with the sizes that were foreseen, which are not looked for where a network is given."""
+    return replace(settings, scales=dict(zip(problem.outputs, scales.unknowns, strict=True)))
 
 
 def _all_named(tol: Any, problem: Problem) -> None:
@@ -78,7 +85,8 @@ def kinds(
     """What to try without a tolerance; `first` tells which network was tried first."""
     yield network, settings
     if network is None and not problem.inverse and settings.for_problem(problem).chosen_method().scaled:
-        yield other_network(problem, foreseen(problem, settings.scales), first()), settings
+        scales = foreseen(problem, settings.scales)
+        yield other_network(problem, scales, first()), _in(settings, problem, scales)
 
 
 def reach(

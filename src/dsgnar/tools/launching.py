@@ -40,7 +40,7 @@ class Launched:
             raise
 
     def _start(self, arguments: Sequence[str], k: int, cores: Sequence[int], count: int) -> None:
-        environment = dict.fromkeys(processes.ONE_THREAD, str(len(cores))) | _visible(k, count)
+        environment = dict.fromkeys(processes.ONE_THREAD, str(len(cores))) | processes.SHORT_SPIN | _visible(k, count)
         if k == 0:
             self.processes.append(processes.start(arguments, cores, environment))
             return
