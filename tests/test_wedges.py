@@ -76,6 +76,7 @@ FINE = {
     "waves": plate(pde=lambda u: u.xx - u.yy, top=lambda u: u - 1),
     "mixed derivatives": plate(pde=lambda u: u.xx + u.xy + u.yy, top=lambda u: u - 1),
     "fourth order": plate(pde=lambda u: u.d("x", 4) + u.d("y", 4), top=lambda u: u - 1),
+    "a jump that changes the diffusivity": plate(pde=lambda u: (1 + u) * (u.xx + u.yy), top=lambda u: u - 1),
     "a layer": plate(pde=lambda u: -1e-4 * (u.xx + u.yy) + u.x - 1),
 }
 

@@ -20,6 +20,7 @@ from dsgnar.problem.domain import Boundary, Box, Initial, Interior
 from dsgnar.problem.problem import Problem
 
 TERMS = 5  # of a condition on the slope
+SAME = 1e-3  # by which a diffusivity may vary along a wall, or with a jump
 
 Point = Float[Array, " d"]
 

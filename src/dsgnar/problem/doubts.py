@@ -154,4 +154,4 @@ def _values(problem: Problem, name: str, unknown: str, points: np.ndarray) -> np
         return -value / slope
 
     values = np.asarray(jax.vmap(root)(jnp.asarray(points)))
-    return np.where(np.isfinite(values), values, 0.0)
+    return np.where(np.isfinite(values), values, 0.0) + 0.0  # no -0

@@ -36,13 +36,12 @@ from jax.scipy.special import erfc
 from jaxtyping import Array
 
 from dsgnar.calculus.streams import stream
-from dsgnar.problem.corners import Point, Start, Wall, at
+from dsgnar.problem.corners import SAME, Point, Start, Wall, at
 from dsgnar.problem.domain import Box, Initial
 from dsgnar.problem.sampling import sample
 
 SMALLEST = 1e-6  # a layer over the size of its unknown, that is worth it
 LARGEST = 8.0  # a term over it with which a network would have to cope elsewhere
-SAME = 1e-3  # by which a diffusivity may vary along a wall
 BEGIN = 1e-18  # of the time: the distance that is kept from the first instant; points come as near to a corner as 1e-8
 ALONG = 4  # points of a wall
 

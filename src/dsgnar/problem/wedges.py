@@ -27,7 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from dsgnar.problem.corners import Point, along, condition_at, diffuses_alone, involved, order, root
+from dsgnar.problem.corners import SAME, Point, along, at, condition_at, diffuses_alone, involved, order, root
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.problem import Problem
 
@@ -129,19 +129,9 @@ class _Corner:
     def unit(self) -> np.ndarray:
         return np.array([float(name == self.unknown) for name in self.problem.unknowns])
 
-    def at(self, x: Point) -> Point:
-        """The corner, with the other coordinates of a point."""
-        for side in (self.A, self.B):
-            x = jnp.where(jnp.arange(x.size) == side.axis, side.place, x)
-        return x
-
-    def on(self, side: Side, x: Point) -> Point:
-        """The point of a wall nearest to a point."""
-        return jnp.where(jnp.arange(x.size) == side.axis, side.place, x)
-
     def given(self, side: Side, x: Point) -> Array:
         """The value that a wall gives, continued into the domain."""
-        x = self.on(side, x)
+        x = at(x, side.axis, side.place)
         return root(lambda v: self.problem.residual(side.condition, lambda z: v * self.unit, x, "nested"))
 
     def along(self, name: str, start, more, x: Point) -> Array:
@@ -150,28 +140,30 @@ class _Corner:
         return jax.grad(residual)(0.0)
 
     def numbers(self, x: Point) -> Array:
-        """a, b (across B and A), the jump of values, the slope that is missing, rho, and -B_u / B_(u_d)."""
-        x, A, B = self.at(x), self.A, self.B
-        start = partial(self.given, A)
-        a, b = (self.along(self.equation, start, lambda z, s=s: (z[s.axis] - s.place) ** 2 / 2, x) for s in (B, A))
+        """a, b (across B and A), a after a jump of values, that jump, the slope that is missing, rho, and -B_u / B_(u_d)."""
+        A, B = self.A, self.B
+        x, start = at(at(x, A.axis, A.place), B.axis, B.place), partial(self.given, A)
+        curved = lambda begin, s: self.along(self.equation, begin, lambda z: (z[s.axis] - s.place) ** 2 / 2, x)
+        a, b = curved(start, B), curved(start, A)
         zero = jnp.zeros(())
         if not B.values:
             missing = self.problem.residual(B.condition, lambda z: start(z) * self.unit, x, "nested")
             slope = self.along(B.condition, start, lambda z: B.inward * (z[B.axis] - B.place), x)
             value = self.along(B.condition, start, lambda z: jnp.ones(()), x)
-            return jnp.stack([a, b, zero, -missing / slope, zero, -value / slope])
+            return jnp.stack([a, b, a, zero, -missing / slope, zero, -value / slope])
         jump = self.given(B, x) - start(x)
         both = lambda z: (start(z) + self.given(B, z) - self.given(B, x)) * self.unit
         alone = involved(self.problem, self.equation) == {self.unknown}  # else other values count
         rho = self.problem.residual(self.equation, both, x, "nested") if alone else zero
-        return jnp.stack([a, b, jump, zero, rho, zero])
+        after = curved(lambda z: start(z) + jump, B)
+        return jnp.stack([a, b, after, jump, zero, rho, zero])
 
 
 def _wedge(corner: _Corner) -> tuple[Wedge, tuple[float, ...]] | None:
     A, B = corner.A, corner.B
-    a, b, jump, slope, rho, k = np.asarray(jax.jit(corner.numbers)(jnp.zeros(corner.problem.domain.dimension)))
-    if not a * b > 0:
-        return None  # no diffusion
+    a, b, after, jump, slope, rho, k = np.asarray(jax.jit(corner.numbers)(jnp.zeros(corner.problem.domain.dimension)))
+    if not a * b > 0 or not abs(after - a) <= SAME * abs(a):
+        return None  # no diffusion, or a jump changes it
     sign, sides = np.sign(a), [float(np.ptp(corner.problem.domain.bounds[s.axis])) for s in (B, A)]
     stretch = tuple(math.sqrt(abs(c)) for c in (a, b))
     far = max(side / s for side, s in zip(sides, stretch, strict=True))
