@@ -12,7 +12,8 @@ from dsgnar.networks import Inputs
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import least_squares
 from dsgnar.solving.model import default_network, slower
-from dsgnar.solving.survey import SLOWEST, Survey, _Rough, _space, survey
+from dsgnar.solving.rough import Rough, products
+from dsgnar.solving.survey import SLOWEST, Survey, survey
 
 
 def waves(k: float, length: float = 1.0, size: float = 1.0) -> ds.Problem:
@@ -76,8 +77,8 @@ def test_linear_equations_are_recognised():
     for linear, equation in equations.items():
         problem = ds.Problem(box, ("u",), {"pde": ds.interior(equation), **ends})
         with jax.enable_x64(True):
-            rough = _Rough(problem, estimate(problem), 20)
-            assert rough.affine(_space(20, (False,), (1,))) is linear
+            rough = Rough(problem, estimate(problem), 20)
+            assert rough.affine(products(20, (False,), (1,))) is linear
 
 
 def test_frequencies_of_a_nonlinear_equation_are_found_by_newtons_method():

@@ -60,20 +60,23 @@ class Start:
 
     def walls(self) -> Iterator[Wall]:
         """Walls towards which the unknown diffuses, with a condition about it alone."""
-        equation = self._equation()
-        if equation is None or any(name is None for name in self.starts.values()):
-            return  # or nothing says how it begins
         for axis, side in self.domain.faces:
             condition, i = condition_at(self.problem, self.unknown, (axis, side)), self.domain.index(axis)
-            if axis in self.problem.periodic or condition is None:
-                continue
-            if not diffuses_alone(self.problem, self.unknown, equation, i):
+            equation = self.diffusing(axis)
+            if axis in self.problem.periodic or condition is None or equation is None:
                 continue
             keys = self.problem.requests[condition][self.unknown]
             if not any(order(key) > 1 or along(key, self.time, self.time) for key in keys):
                 lower, upper = self.domain.bounds[i]
                 place, inward = (lower, 1.0) if side == "lower" else (upper, -1.0)
                 yield Wall(equation, condition, i, place, inward, not any(map(order, keys)))
+
+    def diffusing(self, axis: str) -> str | None:
+        """The equation by which the unknown diffuses along an axis, where what it begins with is known."""
+        equation = self._equation()
+        if equation is None or any(name is None for name in self.starts.values()):
+            return None
+        return equation if diffuses_alone(self.problem, self.unknown, equation, self.domain.index(axis)) else None
 
     @cached_property
     def starts(self) -> dict[str, str | None]:
@@ -125,6 +128,19 @@ class Start:
         given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
         after = self._diffusivity(wall, x, place, self.jump(wall.condition, x))
         return jnp.stack([D, after, jnp.zeros(()), (jax.grad(given)(x[self.time]) - rate) / D])
+
+    def coefficients(self, axis: int, x: Point, place: Array) -> Array:
+        """D, D', b and c of u_t = D u_xx + b u_x + c u at a place along the axis of space."""
+        equation = str(self._equation())
+
+        def those(place):
+            here, z = at(x, axis, place), lambda y: y[axis] - place
+            parts = self._since, lambda y: z(y) ** 2 / 2, z, lambda y: jnp.ones(())
+            rate, *others = (jax.grad(self._with(equation, here, part))(0.0) for part in parts)
+            return -jnp.stack(others) / rate
+
+        D, b, c = those(place)
+        return jnp.stack([D, jax.jacfwd(those)(place)[0], b, c])
 
     def _of_slope(self, wall: Wall, x: Point, place, inward, D: Array, rate: Array) -> list[Array]:
         """c_1, c_2, .. where a condition is on the slope."""

@@ -1,7 +1,8 @@
 """Singular parts that a statement implies, found and added to the network (`Problem.implied`).
 
 Where conditions do not fit each other, at a wall and the first instant (`layers.py`) or at the corners of a rectangle
-(`wedges.py`), a solution is singular, and no network follows it. Its singular part is known.
+(`wedges.py`), and where initial values or their slopes jump (`breaks.py`), a solution is singular, and no network follows
+it. Its singular part is known.
 """
 
 import inspect
@@ -14,9 +15,10 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from dsgnar.calculus.precision import x64
+from dsgnar.problem.breaks import initial_breaks
 from dsgnar.problem.corners import Point, Start
 from dsgnar.problem.domain import Box
-from dsgnar.problem.layers import SMALLEST, initial_layers
+from dsgnar.problem.layers import BEGIN, SMALLEST, initial_layers
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.wedges import wedges
@@ -46,10 +48,17 @@ def singular_parts(problem: Problem, scales: Scales) -> dict[str, Callable]:
             if domain.time is None:
                 part = _at_corners(problem, unknown, size)
             else:
-                part = initial_layers(Start(problem, unknown), size)
+                start = Start(problem, unknown)
+                part = _together(initial_layers(start, size), initial_breaks(start, size, BEGIN))
             if part is not None:
                 out[unknown] = _named(domain, part)
     return out
+
+
+def _together(*parts: Callable[[Point], Array] | None) -> Callable[[Point], Array] | None:
+    """The sum of those that there are."""
+    there = [part for part in parts if part is not None]
+    return (lambda x: sum((part(x) for part in there), start=jnp.zeros(()))) if there else None
 
 
 def _at_corners(problem: Problem, unknown: str, size: float) -> Callable[[Point], Array] | None:
@@ -59,7 +68,7 @@ def _at_corners(problem: Problem, unknown: str, size: float) -> Callable[[Point]
         worth = [SMALLEST * size < largest <= LARGEST * size for largest in sizes]
         if any(worth):
             kept.append(replace(wedge, terms=tuple(c if w else 0.0 for c, w in zip(wedge.terms, worth, strict=True))))
-    return (lambda x: sum((wedge(x) for wedge in kept), start=jnp.zeros(()))) if kept else None
+    return _together(*kept)
 
 
 def _named(domain: Box, part: Callable[[Point], Array]) -> Callable:

@@ -16,8 +16,8 @@ from dsgnar.optimise.optimiser import Active, Optimiser, State
 from dsgnar.optimise.residuals import Residuals, weighted_loss
 from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference, check_reference
+from dsgnar.solving import headstart, judging
 from dsgnar.solving import intervals as marching
-from dsgnar.solving import judging
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
 from dsgnar.solving.error import estimate
@@ -75,7 +75,9 @@ class Context:
         if isinstance(settings, Settings):
             settings = settings.resolve(model.residuals.parameters.count, scales, intervals)
         rules = Schedule(marching.without_retreat(problem, settings), settings.precision)
-        return cls(model, settings, reference, rules, Collocation(model, settings), theta)
+        context = cls(model, settings, reference, rules, Collocation(model, settings), theta)
+        begun = None if network is not None else headstart.at_once(context)
+        return context if begun is None else replace(context, first=begun)
 
     @property
     def problem(self) -> Problem:

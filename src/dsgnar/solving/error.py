@@ -13,9 +13,11 @@ stays the same in another space. It is unknown where
     spread        half of the space, or another one, gives another error
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e
 
-Polynomials come first, with waves as the other space. Where they do not even resolve the solution (a sharp front), an
-error at the front escapes them, and a space that follows the solution takes their place (`tangents.py`). So it does, with
-more functions, where the spaces do not quite agree: then the error is finer than they are, and larger than they say.
+Polynomials come first, with waves as the other space. Where they do not even resolve the solution, or the spaces do not
+quite agree, the error is finer than they are, and larger than they say. Where short slices of time resolve the solution
+well, they resolve the error too, and the equation is solved in one after the other (`slices.py`). Else (a sharp front) a
+space that follows the solution takes the place of polynomials (`tangents.py`), with more functions where it was agreement
+that they lacked; of its estimate and that in slices, where they resolve the solution fairly, the larger one counts.
 
 In a time march the error at the end of an interval is the error with which the next begins. Rounding counts too: for a
 solution in single precision the difference to its own evaluation in float64, in double the error that belongs to the
@@ -41,10 +43,15 @@ from dsgnar.solving.estimate import NONE, Estimate
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.linearised import EACH, Equation, rms
 from dsgnar.solving.model import Model
+from dsgnar.solving.rough import products
+from dsgnar.solving.slices import sliceable, sliced
 from dsgnar.solving.tangents import Own
 from dsgnar.solving.verdict import Judge
 
 RESOLVED = 1e-2  # the relative error with which polynomials are to follow a solution
+WELL = 1e-6  # and in slices of time, which are to resolve an error as well
+SLICES = (2, 1), (4, 1), (8, 1), (8, 4), (16, 4)  # of a time interval, and the stretch of spaces along axes of space
+MOST_SLICES = 16
 AGREE = 1.3  # ratio of estimates in different spaces up to which one of them is good to about as much
 RICHER = 2  # by which the space has more functions where they do not agree
 
@@ -60,14 +67,32 @@ def estimate(
     """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already."""
     estimator = Estimator(Equation(model, thetas, judge))
     found = estimator.smooth()
-    if not found.known or (tol < math.inf and not found.meets(tol, looser)):
+    if (tol < math.inf and not found.meets(tol, looser)) or (found.spread <= AGREE and estimator.misfit <= RESOLVED):
         return found
-    if not estimator.resolved:
-        return Estimator(replace(estimator.equation, fronts=True)).own()
+    finer = _sliced(estimator.equation)
+    if finer is not None and (finer.misfit <= WELL or not found.known):
+        return finer.smooth()
+    if not found.known:
+        return found
     several = model.problem.domain.dimension > 1 and model.march.count == 1
-    if found.spread <= AGREE or not several:
-        return found
-    return Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own()
+    if not estimator.misfit <= RESOLVED:
+        found = Estimator(replace(estimator.equation, fronts=True)).own()
+    elif found.spread > AGREE and several:
+        found = Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own()
+    return found if finer is None else max(found, finer.smooth(), key=lambda estimate: estimate.largest)
+
+
+def _sliced(equation: Equation) -> "Estimator | None":
+    """The same in those slices of time that resolve the solution best; None where none do."""
+    tried: list[Estimator] = []
+    for count, stretch in SLICES if sliceable(equation.model) else ():
+        if count * equation.model.march.count <= MOST_SLICES:
+            model, thetas = sliced(equation.model, equation.thetas, count)
+            tried.append(Estimator(replace(equation, model=model, thetas=thetas), stretch))
+            if tried[-1].misfit <= WELL:
+                return tried[-1]
+    best = min(tried, key=lambda estimator: estimator.misfit, default=None)
+    return best if best is not None and best.misfit <= RESOLVED else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +100,7 @@ class Estimator:
     """Solutions of the equation of the error in different spaces, compared."""
 
     equation: Equation
+    stretch: int = 1  # of polynomials along the axes of space
 
     def smooth(self) -> Estimate:
         """In polynomials, checked in half of them and in waves."""
@@ -110,21 +136,23 @@ class Estimator:
         )
 
     @cached_property
-    def resolved(self) -> bool:
-        """Whether polynomials follow the solution itself; what is not finite is no front."""
-        equation, model = self.equation, self.equation.model
-        for k in range(model.march.count):
+    def misfit(self) -> float:
+        """The relative error with which polynomials follow the solution itself, in the first, middle and last interval.
+
+        What is not finite is no front.
+        """
+        equation, model, worst = self.equation, self.equation.model, 0.0
+        last = model.march.count - 1
+        for k in sorted({0, last // 2, last}):
             box = model.march.domain(model.problem.domain, k)
             points = sample(Interior(), box, EACH * equation.size, stream(0, "resolved", k), "clustered")
             table = derivative(self._polynomials, box, points, (0,) * box.dimension)
             theta, placed = jnp.asarray(equation.wide[k]), jnp.asarray(located(model, points, k))
             u = np.asarray(model.residuals.ansatz.values(theta, placed)) / equation.sizes
-            if not np.isfinite(u).all():
-                continue
-            fit = np.linalg.lstsq(table[::2], u[::2])[0]
-            if np.any(rms(table[1::2] @ fit - u[1::2]) > RESOLVED):
-                return False
-        return True
+            if np.isfinite(u).all():
+                fit = np.linalg.lstsq(table[::2], u[::2])[0]
+                worst = max(worst, float(np.max(rms(table[1::2] @ fit - u[1::2]))))
+        return worst
 
     @cached_property
     def _evaluation(self) -> Float[np.ndarray, " unknowns"]:
@@ -150,4 +178,6 @@ class Estimator:
 
     @cached_property
     def _polynomials(self) -> Polynomials:
-        return Polynomials.of(self.equation.size, self.equation.periodic)
+        domain = self.equation.model.problem.domain
+        stretch = tuple(1 if axis == domain.time else self.stretch for axis in domain.axes)
+        return products(self.equation.size, self.equation.periodic, stretch)

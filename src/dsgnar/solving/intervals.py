@@ -27,6 +27,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
+from dsgnar.solving.headstart import near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.sizing import outgrown
@@ -164,8 +165,10 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     end = state.times[-1] if state.times else math.inf
     focused = state.focused or _focus(context, state, size)
-    if not cutting or focused != state.focused or _trapped(context, state, size):
-        anew = context.begin(_better(state, size), _again(context, state, 1.0), end)
+    near = near_rough_solution(context, context.collocation.domain(state), 1) if _lost(context, state, size) else None
+    if not cutting or focused != state.focused or near is not None or _trapped(context, state, size):
+        first = _again(context, state, 1.0) if near is None else near
+        anew = context.begin(_better(state, size), first, end)
         return replace(anew, cuts=state.cuts + 1, focused=focused)
     if size <= min(FAILED, NEARLY * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
@@ -195,6 +198,11 @@ def _goal(context: "Context", state: RunState) -> float:
 def _whole(context: "Context", state: RunState) -> bool:
     """Whether all of the time, if there is any, is being solved at once."""
     return not state.finished and (not state.times or state.times[-1] == context.march.times[-1])
+
+
+def _lost(context: "Context", state: RunState, size: float) -> bool:
+    """Whether a first attempt at all of a problem failed, in several variables."""
+    return size > FAILED and state.cuts == 0 and _whole(context, state) and context.problem.domain.dimension > 1
 
 
 def _trapped(context: "Context", state: RunState, size: float) -> bool:
