@@ -19,6 +19,7 @@ and the network learns the smoother rest.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -98,7 +99,7 @@ def _breaks(start: Start, axis: int, size: float) -> Iterator[Break]:
         sides = jnp.asarray([place - beside, place + beside])
         slope = np.asarray(slopes(sides))
         jump, kink = float(np.diff(values(sides))[0] - beside * slope.sum()), float(np.diff(slope)[0])
-        D, varies, drift, growth = np.asarray(jax.jit(jax.vmap(start.coefficients, (None, None, 0)))(axis, point, sides)).T
+        D, varies, drift, growth = np.asarray(jax.jit(jax.vmap(partial(_coefficients, start, axis, point)))(sides)).T
         mean = float(D.mean())
         if not (0 < mean < math.inf and np.ptp(D) <= SAME * mean):
             continue
@@ -107,6 +108,19 @@ def _breaks(start: Start, axis: int, size: float) -> Iterator[Break]:
             place, jump if abs(jump) > SMALLEST * size else 0.0, kink, mean, float(varies.mean()), float(drift.mean()),
             float(growth.mean()) if grows <= GROWS else 0.0,
         )  # fmt: skip
+
+
+def _coefficients(start: Start, axis: int, x: Point, place: Array) -> Array:
+    """D, D', b and c of u_t = D u_xx + b u_x + c u at a place along the axis of space."""
+
+    def those(place):
+        here, z = at(x, axis, place), lambda y: y[axis] - place
+        parts = start.since, lambda y: z(y) ** 2 / 2, z, lambda y: jnp.ones(())
+        rate, *others = (jax.grad(start.having(str(start.equation), here, part))(0.0) for part in parts)
+        return -jnp.stack(others) / rate
+
+    D, b, c = those(place)
+    return jnp.stack([D, jax.jacfwd(those)(place)[0], b, c])
 
 
 def _jumps(function: Callable, ends: Float[np.ndarray, " n"], least: float) -> list[float]:

@@ -73,18 +73,18 @@ class Start:
 
     def diffusing(self, axis: str) -> str | None:
         """The equation by which the unknown diffuses along an axis, where what it begins with is known."""
-        equation = self._equation()
-        if equation is None or any(name is None for name in self.starts.values()):
+        if self.equation is None or any(name is None for name in self.starts.values()):
             return None
-        return equation if diffuses_alone(self.problem, self.unknown, equation, self.domain.index(axis)) else None
+        alone = diffuses_alone(self.problem, self.unknown, self.equation, self.domain.index(axis))
+        return self.equation if alone else None
 
     @cached_property
     def starts(self) -> dict[str, str | None]:
         """The conditions with initial values of the unknowns in the equation."""
-        equation = self._equation()
-        return {} if equation is None else {u: self._plain(u) for u in involved(self.problem, equation)}
+        return {} if self.equation is None else {u: self._plain(u) for u in involved(self.problem, self.equation)}
 
-    def _equation(self) -> str | None:
+    @cached_property
+    def equation(self) -> str | None:
         """The interior condition with the first derivative in time of the unknown, if there is just one."""
         found = set()
         for name, condition in self.problem.conditions.items():
@@ -120,37 +120,24 @@ class Start:
 
     def numbers(self, wall: Wall, x: Point, place: Array, inward: Array) -> Array:
         """The diffusivity, that after a jump, and c_1, c_2, .. at a point of a wall (`layers.py`)."""
-        D = self._diffusivity(wall, x, place, jnp.zeros(()))
-        rate = root(self._with(wall.equation, x, self._since))
+        D = diffusivity(self, wall, x, place, jnp.zeros(()))
+        rate = root(self.having(wall.equation, x, self.since))
         if not wall.values:
             return jnp.stack([D, D, *self._of_slope(wall, x, place, inward, D, rate)])
         j = self.problem.unknowns.index(self.unknown)
         given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
-        after = self._diffusivity(wall, x, place, self.jump(wall.condition, x))
+        after = diffusivity(self, wall, x, place, self.jump(wall.condition, x))
         return jnp.stack([D, after, jnp.zeros(()), (jax.grad(given)(x[self.time]) - rate) / D])
-
-    def coefficients(self, axis: int, x: Point, place: Array) -> Array:
-        """D, D', b and c of u_t = D u_xx + b u_x + c u at a place along the axis of space."""
-        equation = str(self._equation())
-
-        def those(place):
-            here, z = at(x, axis, place), lambda y: y[axis] - place
-            parts = self._since, lambda y: z(y) ** 2 / 2, z, lambda y: jnp.ones(())
-            rate, *others = (jax.grad(self._with(equation, here, part))(0.0) for part in parts)
-            return -jnp.stack(others) / rate
-
-        D, b, c = those(place)
-        return jnp.stack([D, jax.jacfwd(those)(place)[0], b, c])
 
     def _of_slope(self, wall: Wall, x: Point, place, inward, D: Array, rate: Array) -> list[Array]:
         """c_1, c_2, .. where a condition is on the slope."""
-        slope = jax.grad(self._with(wall.condition, x, lambda z: inward * (z[wall.axis] - place)))(0.0)
-        with_value = self._with(wall.condition, x, lambda z: jnp.ones(()))
+        slope = jax.grad(self.having(wall.condition, x, lambda z: inward * (z[wall.axis] - place)))(0.0)
+        with_value = self.having(wall.condition, x, lambda z: jnp.ones(()))
         value, curvature = jax.grad(with_value)(0.0), jax.grad(jax.grad(with_value))(0.0)
 
         def flux(t):
             """q along the initial values as they begin to change."""
-            later = lambda z: self.initial(z) + rate * self._since(z) * self.unit
+            later = lambda z: self.initial(z) + rate * self.since(z) * self.unit
             return self.problem.residual(wall.condition, later, at(x, self.time, t), "nested") / slope
 
         q, k = flux(x[self.time]), -value / slope
@@ -164,22 +151,23 @@ class Start:
         """The residual of a condition on values, if the k-th unknown has this value."""
         return self.problem.residual(name, lambda z: jnp.where(jnp.arange(self.unit.size) == k, value, 0.0), x, "nested")
 
-    def _with(self, name: str, x: Point, more: Callable[[Point], Array]) -> Callable[[Array], Array]:
+    def having(self, name: str, x: Point, more: Callable[[Point], Array]) -> Callable[[Array], Array]:
         """The residual for the initial values and a multiple of something more of this unknown."""
         return lambda a: self.problem.residual(name, lambda z: self.initial(z) + a * more(z) * self.unit, x, "nested")
 
-    def _since(self, x: Point) -> Array:
+    def since(self, x: Point) -> Array:
         """The time since the first instant."""
         return x[self.time] - self.domain.bounds[self.time][0]
 
-    def _diffusivity(self, wall: Wall, x: Point, place, jump: Array) -> Array:
-        """-F_(u_xx) / F_(u_t), with the unknown changed by a jump."""
 
-        def along(more):
-            changed = lambda a: self._with(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
-            return jax.grad(changed)(0.0)
+def diffusivity(start: Start, wall: Wall, x: Point, place: Array, jump: Array) -> Array:
+    """-F_(u_xx) / F_(u_t), with the unknown changed by a jump."""
 
-        return -along(lambda z: (z[wall.axis] - place) ** 2 / 2) / along(self._since)
+    def along(more):
+        changed = lambda a: start.having(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
+        return jax.grad(changed)(0.0)
+
+    return -along(lambda z: (z[wall.axis] - place) ** 2 / 2) / along(start.since)
 
 
 def involved(problem: Problem, name: str) -> set[str]:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 LONGER = 1.5
 NEARLY = 10.0  # by which an interval of a march may miss its goal
 LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
+FAIR = 0.1  # residuals over their terms of an attempt at all of the time that is better than none
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
@@ -173,7 +174,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if size <= min(FAILED, NEARLY * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
-    if _whole(context, state) and size <= FAILED:
+    if _whole(context, state) and size <= FAIR:
         state = replace(state, whole=_better(state, size).best)
     state = replace(state, best=None, best_stop=None)  # of another interval than the next
     share = 0.5 if size <= FAILED else 0.25

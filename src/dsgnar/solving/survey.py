@@ -134,7 +134,8 @@ def _seen_in_slices(rough: Correction, left: float) -> Survey | None:
     frequencies[time] = slopes[time]
     if not np.isfinite(frequencies).all():
         return None
-    return Survey(*(tuple(v.tolist()) for v in (frequencies, slopes)), slices[0][0].periodic, left, tuple(sizes.tolist()))
+    seen, steep, size = (tuple(values.tolist()) for values in (frequencies, slopes, sizes))
+    return Survey(seen, steep, slices[0][0].periodic, left, size)
 
 
 @lru_cache(maxsize=8)
