@@ -25,6 +25,7 @@ from dsgnar.solving.estimate import with_error
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
+from dsgnar.solving.quantity import Gauge
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Resolved, Settings
 from dsgnar.solving.sizing import foreseen
@@ -64,6 +65,8 @@ class Context:
         if reference is not None:
             check_reference(reference, problem)
         settings = Settings() if settings is None else settings
+        if settings.quantity is not None:
+            settings.quantity.within(problem)  # raises what is wrong with it
         if isinstance(settings, Settings):
             settings = settings.for_problem(problem)
             intervals = possible(problem, settings.intervals)
@@ -138,6 +141,12 @@ class Context:
         """Compares residuals with the size of their terms."""
         return Judge(self.residuals)
 
+    @cached_property
+    def gauge(self) -> Gauge | None:
+        """Measures the quantity that is wanted, if there is one."""
+        quantity = self.settings.quantity
+        return None if quantity is None else Gauge(quantity, self.residuals)
+
     def error(self, state: RunState) -> dict[str, float] | None:
         """The error in the time interval that is being solved."""
         if self.reference is None:
@@ -188,7 +197,7 @@ class Context:
         estimated = None
         self.watch.lap()
         if verdict is not Verdict.FAILED and not self.problem.inverse:
-            estimated = estimate(so_far.model, so_far.thetas, self.judge)
+            estimated = estimate(so_far.model, so_far.thetas, self.judge, gauge=self.gauge)
             verdict = with_error(verdict, estimated, self.settings.tol, self.settings.looser)
         taken = 0.0 if estimated is None else self.watch.lap()
         inference = judging.inferred(self, state, stop)

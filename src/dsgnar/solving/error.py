@@ -41,6 +41,7 @@ from dsgnar.solving.estimate import NONE, Estimate
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.linearised import EACH, Equation, rms
 from dsgnar.solving.model import Model
+from dsgnar.solving.quantity import Gauge
 from dsgnar.solving.tangents import Own
 from dsgnar.solving.verdict import Judge
 
@@ -56,18 +57,26 @@ def estimate(
     judge: Judge,
     tol: float = math.inf,
     looser: Mapping[str, float] = NONE,
+    gauge: Gauge | None = None,
 ) -> Estimate:
-    """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already."""
+    """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already.
+
+    With a gauge, the tolerance is about the quantity that it measures.
+    """
+
+    def measured(found: Estimate) -> Estimate:
+        return found if gauge is None else replace(found, quantity=gauge(model, thetas, found))
+
     estimator = Estimator(Equation(model, thetas, judge))
-    found = estimator.smooth()
+    found = measured(estimator.smooth())
     if not found.known or (tol < math.inf and not found.meets(tol, looser)):
         return found
     if not estimator.resolved:
-        return Estimator(replace(estimator.equation, fronts=True)).own()
+        return measured(Estimator(replace(estimator.equation, fronts=True)).own())
     several = model.problem.domain.dimension > 1 and model.march.count == 1
     if found.spread <= AGREE or not several:
         return found
-    return Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own()
+    return measured(Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own())
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +102,7 @@ class Estimator:
 
     def _compared(self, space: Callable[[int], Space], other: Callable[[int], Space]) -> Estimate:
         """The error in one space, checked in half of it and in another; spaces belong to time intervals."""
-        unknowns = self.equation.model.problem.unknowns
+        unknowns, march = self.equation.model.problem.unknowns, self.equation.model.march
         pieces, others = self._through(space), self._through(other)
         rounding = np.maximum(self._norms([p[ROUNDING] for p in pieces]), self._evaluation)
         kinds = [[p[HALF] for p in pieces], [p[FULL] for p in pieces], [p[FULL] for p in others]]
@@ -106,7 +115,7 @@ class Estimator:
             float(np.max(ratios)),
             max(self.equation.nonlinear(k, piece) for k, piece in enumerate(full)),
             dict(zip(unknowns, map(float, rounding), strict=True)),
-            Correction(self.equation.model.march, full),
+            tuple(Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])),
         )
 
     @cached_property

@@ -17,7 +17,7 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
-from dsgnar.solving.estimate import Estimate
+from dsgnar.solving.estimate import Estimate, Measured
 from dsgnar.solving.march import March
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome
@@ -150,7 +150,8 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "sketch": outcome.settings.sketch,
         "points": outcome.points,
         "environment": environment(),
-    } | inferred.to_json(outcome.inference)
+    }
+    out |= _quantity(outcome) | inferred.to_json(outcome.inference)
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
@@ -166,14 +167,25 @@ def _checks(outcome: Outcome) -> dict[str, Any] | None:
     """What the estimate of the error rests on. JSON has no infinity: the largest number stands for it."""
     if outcome.estimate is None:
         return None
-    checks = {f.name: getattr(outcome.estimate, f.name) for f in dataclasses.fields(Estimate) if f.name != "correction"}
+    names = [f.name for f in dataclasses.fields(Estimate) if f.name not in ("spaces", "quantity")]
+    checks = {name: getattr(outcome.estimate, name) for name in names}
     finite = {name: min(v, sys.float_info.max) if isinstance(v, float) else v for name, v in checks.items()}
     return {"known": outcome.estimate.known, **finite}
 
 
-def _estimate(checks: dict[str, Any] | None) -> Estimate | None:
+def _quantity(outcome: Outcome) -> dict[str, Any]:
+    """The quantity that was wanted, if there was one."""
+    found = None if outcome.estimate is None else outcome.estimate.quantity
+    return {} if found is None else {"quantity": dataclasses.asdict(found)}
+
+
+def _estimate(reached: dict[str, Any]) -> Estimate | None:
     """And back."""
-    return None if checks is None else Estimate(**{name: v for name, v in checks.items() if name != "known"})
+    checks, found = reached.get("error_checks"), reached.get("quantity")
+    if checks is None:
+        return None
+    known = {name: v for name, v in checks.items() if name != "known"}
+    return Estimate(**known, quantity=None if found is None else Measured(**found))
 
 
 def _outcome(solution: Solution) -> Outcome:
@@ -226,7 +238,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             relative_residuals=reached["relative_residuals"],
             verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
-            estimate=_estimate(reached.get("error_checks")),
+            estimate=_estimate(reached),
             inference=inferred.from_json(reached, bands),
         )
     return Solution(model, thetas, outcome)

@@ -1,0 +1,134 @@
+"""Points and weights with which a function f is integrated over a part of a domain.
+
+    weights[0] @ f(points)      the integral
+    weights[1:] @ f(points)     other estimates of it, which tell how good it is (`Sums`)
+
+On boxes and their faces these are Gauss-Legendre nodes along every axis, and evenly spaced ones along periodic axes; the
+other estimate has fewer of them. On shapes, where a function picks a part of a boundary, and along many axes points are
+drawn in several independent sets, whose spread is the error: scrambled Sobol points inside, random ones on surfaces, and
+evenly spaced ones from a random place on along curves.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+from scipy.stats import qmc
+
+from dsgnar.calculus.streams import stream
+from dsgnar.problem.domain import Boundary, Box, Part
+from dsgnar.problem.region import Region, selected
+from dsgnar.problem.sampling import on_piece
+
+AXES = 5  # beyond which a grid is too coarse
+MOST = 256  # nodes along an axis
+FEWER = 0.7  # of them in the other estimate
+SETS = 16  # of drawn points
+
+
+class Rule(NamedTuple):
+    """Points, and weights for several estimates of an integral."""
+
+    points: Float[np.ndarray, "n d"]
+    weights: Float[np.ndarray, "estimates n"]
+
+
+def rule(part: Part, domain: Box, fixed: dict[int, float], periodic: Sequence[str], count: int) -> Rule:
+    """A rule with about `count` points for a part of a domain, cut at fixed coordinates."""
+    curved = isinstance(domain, Region) and isinstance(part, Boundary)
+    pieces = [piece | fixed for piece in part.fixed(domain)]
+    free = domain.dimension - len(pieces[0])
+    picked = isinstance(domain, Region) or (isinstance(part, Boundary) and part.where is not None)
+    if free == 0 or not (picked or free > AXES):
+        side = min(MOST, max(2, math.floor(count ** (1 / max(free, 1)))))
+        sides = side, max(1, round(FEWER * side))
+        return _apart([[_grid(piece, domain, periodic, n) for piece in pieces] for n in sides])
+    draw = _on_surface if curved else _inside
+    each = 2 ** max(4, round(math.log2(count / SETS)))
+    sets = [[draw(part, piece, domain, each, stream(0, "quadrature", k)) for piece in pieces] for k in range(SETS)]
+    points, weights = _apart(sets)
+    return Rule(points, np.concatenate([weights.mean(axis=0, keepdims=True), weights]))
+
+
+Weighted = tuple[np.ndarray, np.ndarray]  # points and their weights
+
+
+def _apart(estimates: list[list[Weighted]]) -> Rule:
+    """Estimates at points of their own, each of which consists of pieces."""
+    whole = [[np.concatenate(arrays) for arrays in zip(*pieces, strict=True)] for pieces in estimates]
+    weights = np.zeros((len(whole), sum(len(w) for _, w in whole)))
+    begin = 0
+    for row, (_, w) in zip(weights, whole, strict=True):
+        row[begin : begin + len(w)] = w
+        begin += len(w)
+    return Rule(np.concatenate([points for points, _ in whole]), weights)
+
+
+def _grid(piece: dict[int, float], domain: Box, periodic: Sequence[str], side: int) -> Weighted:
+    """So many nodes along every axis that is free."""
+    free = [i for i in range(domain.dimension) if i not in piece]
+    nodes, weights = np.polynomial.legendre.leggauss(side)
+    gauss = (1 + nodes) / 2, weights / 2
+    even = (np.arange(side) + 0.5) / side, np.full(side, 1 / side)
+    along = [even if domain.axes[i] in periodic else gauss for i in free]
+    unit = _product([places for places, _ in along])
+    share = np.prod(_product([w for _, w in along]), axis=1)
+    return on_piece(piece, domain, len(unit), lambda *_: unit, {}), share * _measure(free, domain)
+
+
+def _product(along: list[np.ndarray]) -> np.ndarray:
+    """All combinations as rows; one, of nothing, where there are no axes."""
+    return np.stack(np.meshgrid(*along, indexing="ij"), -1).reshape(-1, len(along)) if along else np.zeros((1, 0))
+
+
+def _measure(axes: Sequence[int], domain: Box) -> float:
+    return math.prod(upper - lower for lower, upper in (domain.bounds[i] for i in axes))
+
+
+def _inside(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:
+    """Points of a box, or of a face of it, kept where they belong."""
+    free = [i for i in range(domain.dimension) if i not in piece]
+    sobol: Callable = lambda n, axes: qmc.Sobol(len(axes), rng=rng).random(n)
+    points = on_piece(piece, domain, count, sobol, {})
+    if isinstance(domain, Region):
+        points = points[domain.shape.inside(points[:, : len(domain.shape.axes)])]
+    if isinstance(part, Boundary):
+        points = points[selected(part, domain)(points)]
+    return points, np.full(len(points), _measure(free, domain) / count)
+
+
+def _on_surface(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:
+    """Points of the boundary of a shape, so many on each of its primitives."""
+    assert isinstance(part, Boundary) and isinstance(domain, Region)
+    leaves, space = domain.chosen(part), len(domain.shape.axes)
+    free = [i for i in range(space, domain.dimension) if i not in piece]
+    found = []
+    for k, (leaf, _) in enumerate(leaves):
+        on_leaf = domain.of_leaf(leaves, k, count, part, rng, evenly=True)
+        points = on_piece(dict.fromkeys(range(space), 0.0) | piece, domain, len(on_leaf), partial(_spread, rng=rng), {})
+        points[:, :space] = on_leaf
+        points = points[selected(part, domain)(points)]
+        found.append((points, np.full(len(points), leaf.surface * _measure(free, domain) / count)))
+    points, weights = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return points, weights
+
+
+def _spread(count: int, axes: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+    """Multiples of square roots of primes, from a random place on: even along every axis, and beside even points."""
+    return (np.arange(count)[:, None] * np.sqrt([2.0, 3.0, 5.0, 7.0, 11.0, 13.0][: len(axes)]) + rng.random(len(axes))) % 1
+
+
+class Sums(NamedTuple):
+    """Estimates of an integral, and of the measure of its part; pieces of a part are added up."""
+
+    integral: Float[np.ndarray, " estimates"]
+    measure: Float[np.ndarray, " estimates"]
+
+    def number(self, mean: bool) -> tuple[float, float]:
+        """The integral, or the mean, and its error."""
+        values = self.integral / self.measure if mean else self.integral
+        others = values[1:] - values[0]
+        return float(values[0]), float(np.sqrt(np.sum(others**2) / (len(others) * max(1, len(others) - 1))))
