@@ -5,12 +5,12 @@
 
 On boxes and their faces these are Gauss-Legendre nodes along every axis, and evenly spaced ones along periodic axes; the
 other estimate has fewer of them. On shapes, where a function picks a part of a boundary, and along many axes points are
-drawn in several independent sets, whose spread is the error: scrambled Sobol points inside, random ones on surfaces, and
-evenly spaced ones from a random place on along curves.
+drawn in several independent sets, whose spread is the error: inside a shape nodes on lines through scrambled Sobol points,
+on its surface random points, and around a plane shape evenly spaced ones from a random place on.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -27,6 +27,9 @@ AXES = 5  # beyond which a grid is too coarse
 MOST = 256  # nodes along an axis
 FEWER = 0.7  # of them in the other estimate
 SETS = 16  # of drawn points
+CHORD = 16  # nodes along a line inside a shape
+CELLS = 64  # places along a line at which a shape is looked for
+BISECTIONS = 45  # of a cell, to rounding
 
 
 class Rule(NamedTuple):
@@ -38,15 +41,15 @@ class Rule(NamedTuple):
 
 def rule(part: Part, domain: Box, fixed: dict[int, float], periodic: Sequence[str], count: int) -> Rule:
     """A rule with about `count` points for a part of a domain, cut at fixed coordinates."""
-    curved = isinstance(domain, Region) and isinstance(part, Boundary)
     pieces = [piece | fixed for piece in part.fixed(domain)]
     free = domain.dimension - len(pieces[0])
-    picked = isinstance(domain, Region) or (isinstance(part, Boundary) and part.where is not None)
+    shaped = isinstance(domain, Region)
+    picked = shaped or (isinstance(part, Boundary) and part.where is not None)
     if free == 0 or not (picked or free > AXES):
         side = min(MOST, max(2, math.floor(count ** (1 / max(free, 1)))))
         sides = side, max(1, round(FEWER * side))
         return _apart([[_grid(piece, domain, periodic, n) for piece in pieces] for n in sides])
-    draw = _on_surface if curved else _inside
+    draw = _picked if not shaped else _on_surface if isinstance(part, Boundary) else _inside
     each = 2 ** max(4, round(math.log2(count / SETS)))
     sets = [[draw(part, piece, domain, each, stream(0, "quadrature", k)) for piece in pieces] for k in range(SETS)]
     points, weights = _apart(sets)
@@ -88,16 +91,52 @@ def _measure(axes: Sequence[int], domain: Box) -> float:
     return math.prod(upper - lower for lower, upper in (domain.bounds[i] for i in axes))
 
 
-def _inside(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:
+def _picked(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:
     """Points of a box, or of a face of it, kept where they belong."""
-    free = [i for i in range(domain.dimension) if i not in piece]
-    sobol: Callable = lambda n, axes: qmc.Sobol(len(axes), rng=rng).random(n)
-    points = on_piece(piece, domain, count, sobol, {})
-    if isinstance(domain, Region):
-        points = points[domain.shape.inside(points[:, : len(domain.shape.axes)])]
+    points = on_piece(piece, domain, count, partial(_sobol, rng=rng), {})
     if isinstance(part, Boundary):
         points = points[selected(part, domain)(points)]
+    free = [i for i in range(domain.dimension) if i not in piece]
     return points, np.full(len(points), _measure(free, domain) / count)
+
+
+def _inside(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:
+    """Nodes along the chords that lines parallel to the last axis of a shape have in it."""
+    assert isinstance(domain, Region)
+    last, lines = len(domain.shape.axes) - 1, max(2, count // CHORD)
+    lower, upper = domain.bounds[last]
+    across = on_piece(piece | {last: lower}, domain, lines, partial(_sobol, rng=rng), {})
+    which, begin, end = _chords(domain, across, (np.arange(CELLS) + rng.random()) / CELLS * (upper - lower) + lower)
+    nodes, weights = np.polynomial.legendre.leggauss(CHORD)
+    points = np.repeat(across[which], CHORD, axis=0)
+    points[:, last] = (begin[:, None] + (end - begin)[:, None] * (1 + nodes) / 2).ravel()
+    free = [i for i in range(domain.dimension) if i not in piece and i != last]
+    return points, (_measure(free, domain) / lines * (end - begin)[:, None] * weights / 2).ravel()
+
+
+def _chords(region: Region, across: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where lines enter and leave a shape: the line, begin and end of every chord that has one of the places in it."""
+    space, (lower, upper) = len(region.shape.axes), region.bounds[len(region.shape.axes) - 1]
+
+    def inside(line: np.ndarray, place: np.ndarray) -> np.ndarray:
+        points = across[line, :space].copy()
+        points[:, -1] = place
+        return region.shape.inside(points)
+
+    steps = np.concatenate([[lower], places, [upper]])
+    found = inside(np.repeat(np.arange(len(across)), len(places)), np.tile(places, len(across)))
+    padded = np.pad(found.reshape(len(across), -1), ((0, 0), (1, 1)))
+    line, k = np.nonzero(padded[:, 1:] != padded[:, :-1])  # in turn, the line enters and leaves
+    outer, inner = (np.where(padded[line, k] == there, steps[k], steps[k + 1]) for there in (False, True))
+    for _ in range(BISECTIONS):
+        middle = (outer + inner) / 2
+        within = inside(line, middle)
+        outer, inner = np.where(within, outer, middle), np.where(within, middle, inner)
+    return line[::2], inner[::2], inner[1::2]
+
+
+def _sobol(count: int, axes: Sequence[int], rng: np.random.Generator) -> np.ndarray:
+    return qmc.Sobol(len(axes), rng=rng).random(count)
 
 
 def _on_surface(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:

@@ -49,6 +49,7 @@ class Context:
     collocation: Collocation
     first: np.ndarray  # parameters to begin with
     watch: Stopwatch = field(default_factory=Stopwatch)
+    gauge: Gauge | None = None  # of the quantity that is wanted
     compiled: set = field(default_factory=set)  # for which sizes and precisions the kernels are compiled
 
     @classmethod
@@ -78,7 +79,8 @@ class Context:
         if isinstance(settings, Settings):
             settings = settings.resolve(model.residuals.parameters.count, scales, intervals)
         rules = Schedule(marching.without_retreat(problem, settings), settings.precision)
-        return cls(model, settings, reference, rules, Collocation(model, settings), theta)
+        gauge = None if settings.quantity is None else Gauge(settings.quantity, model.residuals)
+        return cls(model, settings, reference, rules, Collocation(model, settings), theta, gauge=gauge)
 
     @property
     def problem(self) -> Problem:
@@ -140,12 +142,6 @@ class Context:
     def judge(self) -> Judge:
         """Compares residuals with the size of their terms."""
         return Judge(self.residuals)
-
-    @cached_property
-    def gauge(self) -> Gauge | None:
-        """Measures the quantity that is wanted, if there is one."""
-        quantity = self.settings.quantity
-        return None if quantity is None else Gauge(quantity, self.residuals)
 
     def error(self, state: RunState) -> dict[str, float] | None:
         """The error in the time interval that is being solved."""

@@ -43,7 +43,7 @@ class Measured:
         if self.error is None:
             return f"{self.value:.6g} (error unknown: {self.why})"
         known = self.error > 0 and self.value != 0
-        digits = 2 + math.ceil(math.log10(abs(self.value) / self.error)) if known else 6
+        digits = 1 + math.ceil(math.log10(abs(self.value) / self.error)) if known else 6
         return f"{self.value:.{min(max(digits, 1), 16)}g} +- {self.error:.1g}"
 
 

@@ -5,8 +5,9 @@ With the estimated error e of a solution u, and a functional Q (`problem/quantit
     Q(u + e) - Q(u)
 
 is the error of Q(u). It is evaluated for e in all the spaces in which e was found (`error.py`): one number may be small by
-chance, and derivatives at a boundary differ more between spaces than values do, so that the largest counts. Rounding and the
-error of the quadrature come on top. Where e is not known, neither is the error of Q(u).
+chance, and derivatives at a boundary differ more between spaces than values do, so that the largest counts. Rounding, the
+error of the quadrature and what the linearisation misses come on top; the latter is a share of the change without regard to
+its sign. Where e is not known, neither is the error of Q(u).
 """
 
 from collections.abc import Sequence
@@ -49,10 +50,11 @@ class Gauge:
         if domain.time is not None and self._until(model) > model.march.times[-1]:
             return Measured(np.nan, None, why=f"the run got only to {domain.time}={model.march.times[-1]:g}")
         spaces = found.spaces if found is not None and not why else ()
-        plain, *moved = self._sums(model, thetas, spaces, COUNTS[0])
+        plain, *changed, sizes = self._sums(model, thetas, spaces, COUNTS[0])
         number, quadrature = plain.number(mean)
-        changes = [there.number(mean)[0] - number for there in moved]
-        error = max(map(abs, changes), default=0.0)
+        changes = [change.number(mean)[0] for change in changed]
+        missed = found.nonlinear * sizes.number(mean)[0] if found is not None and changes else 0.0
+        error = max(map(abs, changes), default=0.0) + missed
         if quadrature > max(FINE * error, LEAST * abs(number)):
             number, quadrature = self._sums(model, thetas, (), COUNTS[1])[0].number(mean)
         if not changes or not np.isfinite([number, error]).all():
@@ -67,7 +69,7 @@ class Gauge:
         return first if isinstance(self.quantity.on, Initial) else self.quantity.at.get(domain.time, last)
 
     def _sums(self, model: Model, thetas: np.ndarray, spaces: Sequence[Correction], count: int) -> list[Sums]:
-        """Of the solution, and of the solution with each of the corrections added."""
+        """Of the solution; of the changes by each of the corrections; and of the first change without its sign."""
         problem, march = self.judge.residuals.problem, model.march
         part, fixed, totals = problem.conditions[NAME].part, self.quantity.fixed(problem.domain), None
         only = None if problem.domain.time is None else fixed.get(problem.domain.index(problem.domain.time))
@@ -78,8 +80,9 @@ class Gauge:
                 continue
             points, weights = rule(part, march.domain(problem.domain, k), fixed, problem.periodic, count)
             values = self.judge.derivatives(thetas[k], located(model, points, k))
-            changes = [np.zeros_like(values), *(self._change(space, k, points) for space in spaces)]
-            sums = np.stack([weights @ self.judge.at(NAME, points, values + change) for change in changes])
+            here = self.judge.at(NAME, points, values)
+            moved = [self.judge.at(NAME, points, values + self._change(space, k, points)) - here for space in spaces]
+            sums = np.stack([weights @ f for f in (here, *moved, np.abs(moved[0]) if moved else 0 * here)])
             both = np.stack([sums, np.broadcast_to(weights.sum(axis=1), sums.shape)])
             totals = both if totals is None else totals + both
         assert totals is not None
