@@ -7,8 +7,10 @@ import math
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dsgnar as ds
+from dsgnar.cli import app
 from dsgnar.problem.quadrature import Sums, rule
 from dsgnar.problem.region import as_domain
 from dsgnar.solving.context import Context
@@ -80,7 +82,7 @@ PLATE = ds.Box(x=(0, 2), y=(0, 1)) - ds.Ball(x=1, y=0.5, radius=0.25, name="hole
 )
 def test_measures_of_shapes_are_right_within_their_error(shape, part, value, small):
     domain = as_domain(shape)
-    found, error, size = integrated(part, domain, lambda p: np.ones(len(p)))
+    found, error, size = integrated(part, domain, lambda p: np.ones(len(p)), count=2**16)
     assert found == pytest.approx(value, abs=4 * error + 1e-10) and error < small * value
     assert size == pytest.approx(found, rel=1e-12)
 
@@ -256,6 +258,7 @@ def test_a_tolerance_may_be_about_a_quantity(tmp_path):
     solution.save(tmp_path / "run")
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["quantity"]["value"] == found.value and result["quantity"]["error"] == found.error
+    assert f"{found}" in CliRunner().invoke(app, ["show", str(tmp_path / "run")]).output
     again = ds.load(tmp_path / "run", reaction())
     assert again.outcome.tolerance_met and again.outcome.estimate.quantity == found
 

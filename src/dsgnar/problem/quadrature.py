@@ -27,7 +27,7 @@ AXES = 5  # beyond which a grid is too coarse
 MOST = 256  # nodes along an axis
 FEWER = 0.7  # of them in the other estimate
 SETS = 16  # of drawn points
-CHORD = 16  # nodes along a line inside a shape
+CHORD = 8  # nodes along a line inside a shape
 CELLS = 64  # places along a line at which a shape is looked for
 BISECTIONS = 45  # of a cell, to rounding
 
