@@ -99,13 +99,16 @@ def main() -> None:
     parser.add_argument("names", nargs="*", default=list(PROBLEMS), choices=[*PROBLEMS, []])
     parser.add_argument("--tol", type=float, default=1e-3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--width", type=int, help="of three layers; the default network where it is left out")
     parser.add_argument("--max-seconds", type=float, default=100.0)
     given = parser.parse_args()
     for name in given.names:
         problem, quantities = PROBLEMS[name]()
         start = time.perf_counter()
         first = next(iter(quantities.values()))[0]
-        solution = ds.solve(problem, tol=given.tol, quantity=first, seed=given.seed, max_seconds=given.max_seconds)
+        network = None if given.width is None else ds.MLP(widths=(given.width,) * 3)
+        limits = dict(tol=given.tol, quantity=first, seed=given.seed, max_seconds=given.max_seconds)
+        solution = ds.solve(problem, network=network, **limits)
         met, seconds = solution.outcome.tolerance_met, time.perf_counter() - start
         times = f"{solution.march.count} intervals, {len(solution.history)} iterations, {seconds:.0f} s"
         print(f"{name}: {solution.verdict}, tolerance {'met' if met else 'not met'}, {solution.error_estimate}, {times}")
