@@ -167,7 +167,9 @@ class Sums(NamedTuple):
     measure: Float[np.ndarray, " estimates"]
 
     def number(self, mean: bool) -> tuple[float, float]:
-        """The integral, or the mean, and its error."""
+        """The integral, or the mean, and its error: the distance to the other estimate, or two standard errors of many."""
         values = self.integral / self.measure if mean else self.integral
         others = values[1:] - values[0]
-        return float(values[0]), float(np.sqrt(np.sum(others**2) / (len(others) * max(1, len(others) - 1))))
+        if len(others) == 1:
+            return float(values[0]), float(abs(others[0]))
+        return float(values[0]), float(2 * np.sqrt(np.mean(others**2) / (len(others) - 1)))
