@@ -3,10 +3,11 @@
     weights[0] @ f(points)      the integral
     weights[1:] @ f(points)     other estimates of it, which tell how good it is (`Sums`)
 
-On boxes and their faces these are Gauss-Legendre nodes along every axis, and evenly spaced ones along periodic axes; the
-other estimate has fewer of them. On shapes, where a function picks a part of a boundary, and along many axes points are
-drawn in several independent sets, whose spread is the error: inside a shape nodes on lines through scrambled Sobol points,
-on its surface random points, and around a plane shape evenly spaced ones from a random place on.
+On boxes and their faces these are Gauss-Legendre nodes along every axis, and evenly spaced ones along periodic axes; inside
+plane shapes such nodes on lines through the shape. The other estimate has fewer of them. Elsewhere points are drawn in
+several independent sets, whose spread is the error: inside other shapes nodes on lines through scrambled Sobol points, on
+surfaces random points, around plane shapes evenly spaced ones from a random place on, and Sobol points where a function
+picks a part of a boundary and along many axes.
 """
 
 import math
@@ -27,8 +28,9 @@ AXES = 5  # beyond which a grid is too coarse
 MOST = 256  # nodes along an axis
 FEWER = 0.7  # of them in the other estimate
 SETS = 16  # of drawn points
-CHORD = 8  # nodes along a line inside a shape
+CHORD = 16  # nodes along a line inside a shape
 CELLS = 64  # places along a line at which a shape is looked for
+HALVINGS = 12  # of a cell, in search of narrow places
 BISECTIONS = 45  # of a cell, to rounding
 
 
@@ -49,6 +51,10 @@ def rule(part: Part, domain: Box, fixed: dict[int, float], periodic: Sequence[st
         side = min(MOST, max(2, math.floor(count ** (1 / max(free, 1)))))
         sides = side, max(1, round(FEWER * side))
         return _apart([[_grid(piece, domain, periodic, n) for piece in pieces] for n in sides])
+    if isinstance(domain, Region) and len(domain.shape.axes) == 2 and not isinstance(part, Boundary) and free <= AXES:
+        breaks = sorted({end for leaf, _ in domain.shape.leaves for end in np.clip(leaf.bounds[0], *domain.bounds[0])})
+        side = min(MOST // 4, max(4, math.floor((count / (len(breaks) - 1)) ** (1 / free))))
+        return _apart([[_plane(piece, domain, breaks, n) for piece in pieces] for n in (side, round(FEWER * side))])
     draw = _picked if not shaped else _on_surface if isinstance(part, Boundary) else _inside
     each = 2 ** max(4, round(math.log2(count / SETS)))
     sets = [[draw(part, piece, domain, each, stream(0, "quadrature", k)) for piece in pieces] for k in range(SETS)]
@@ -101,38 +107,77 @@ def _picked(part: Part, piece: dict[int, float], domain: Box, count: int, rng: n
 
 
 def _inside(part: Part, piece: dict[int, float], domain: Box, count: int, rng: np.random.Generator) -> Weighted:
-    """Nodes along the chords that lines parallel to the last axis of a shape have in it."""
+    """Lines through a shape, parallel to its last axis, at Sobol points of the other axes."""
     assert isinstance(domain, Region)
     last, lines = len(domain.shape.axes) - 1, max(2, count // CHORD)
-    lower, upper = domain.bounds[last]
-    across = on_piece(piece | {last: lower}, domain, lines, partial(_sobol, rng=rng), {})
-    which, begin, end = _chords(domain, across, (np.arange(CELLS) + rng.random()) / CELLS * (upper - lower) + lower)
-    nodes, weights = np.polynomial.legendre.leggauss(CHORD)
-    points = np.repeat(across[which], CHORD, axis=0)
-    points[:, last] = (begin[:, None] + (end - begin)[:, None] * (1 + nodes) / 2).ravel()
+    across = on_piece(piece | {last: domain.bounds[last][0]}, domain, lines, partial(_sobol, rng=rng), {})
     free = [i for i in range(domain.dimension) if i not in piece and i != last]
-    return points, (_measure(free, domain) / lines * (end - begin)[:, None] * weights / 2).ravel()
+    return _along_chords(domain, across, np.full(lines, _measure(free, domain) / lines), CHORD, rng.random())
+
+
+def _plane(piece: dict[int, float], domain: Region, breaks: Sequence[float], side: int) -> Weighted:
+    """Lines through a plane shape, parallel to its second axis; the first is cut where its primitives begin and end.
+
+    The sine makes the roots smooth with which the length of a line in a round shape begins and ends.
+    """
+    nodes, weights = np.polynomial.legendre.leggauss(side)
+    middle, half = (np.add(*ends) / 2 for ends in ((breaks[1:], breaks[:-1]), (breaks[1:], np.negative(breaks[:-1]))))
+    x = (middle[:, None] + half[:, None] * np.sin(np.pi / 2 * nodes)).ravel()
+    w = (half[:, None] * np.pi / 2 * np.cos(np.pi / 2 * nodes) * weights).ravel()
+    found = []
+    for place, weight in zip(x, w, strict=True):
+        across, further = _grid(piece | {0: place, 1: domain.bounds[1][0]}, domain, (), side)
+        found.append((across, weight * further))
+    across, weights = (np.concatenate(arrays) for arrays in zip(*found, strict=True))
+    return _along_chords(domain, across, weights, side, 0.5)
+
+
+def _along_chords(domain: Region, across: np.ndarray, lines: np.ndarray, count: int, start: float) -> Weighted:
+    """Nodes along the chords that weighted lines have in a shape; `start` is where in its cells it is looked for."""
+    last, (nodes, weights) = len(domain.shape.axes) - 1, np.polynomial.legendre.leggauss(count)
+    lower, upper = domain.bounds[last]
+    which, begin, end = _chords(domain, across, lower + (upper - lower) * (np.arange(CELLS) + start) / CELLS)
+    points = np.repeat(across[which], count, axis=0)
+    points[:, last] = (begin[:, None] + (end - begin)[:, None] * (1 + nodes) / 2).ravel()
+    return points, ((lines[which] * (end - begin) / 2)[:, None] * weights).ravel()
 
 
 def _chords(region: Region, across: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Where lines enter and leave a shape: the line, begin and end of every chord that has one of the places in it."""
+    """Where lines enter and leave a shape: the line, begin and end of every chord.
+
+    Between two places on the same side of the boundary it is looked for further where the distances to it do not rule that
+    out; not in space, where distances are costly and lines that just touch a shape are few.
+    """
     space, (lower, upper) = len(region.shape.axes), region.bounds[len(region.shape.axes) - 1]
 
-    def inside(line: np.ndarray, place: np.ndarray) -> np.ndarray:
+    def depth(line: np.ndarray, place: np.ndarray) -> np.ndarray:
         points = across[line, :space].copy()
         points[:, -1] = place
-        return region.shape.inside(points)
+        return region.shape.depth(points, np) if space == 2 else np.where(region.shape.inside(points), -1.0, 1.0)
 
-    steps = np.concatenate([[lower], places, [upper]])
-    found = inside(np.repeat(np.arange(len(across)), len(places)), np.tile(places, len(across)))
-    padded = np.pad(found.reshape(len(across), -1), ((0, 0), (1, 1)))
-    line, k = np.nonzero(padded[:, 1:] != padded[:, :-1])  # in turn, the line enters and leaves
-    outer, inner = (np.where(padded[line, k] == there, steps[k], steps[k + 1]) for there in (False, True))
+    edges = np.concatenate([[lower], places, [upper]])
+    found = depth(np.repeat(np.arange(len(across)), len(edges)), np.tile(edges, len(across))).reshape(len(across), -1)
+    found[:, [0, -1]] = np.maximum(np.abs(found[:, [0, -1]]), 1e-300)  # beyond these there is nothing
+    line = np.repeat(np.arange(len(across)), len(edges) - 1)
+    a, b = (np.tile(ends, len(across)) for ends in (edges[:-1], edges[1:]))
+    at_a, at_b = found[:, :-1].ravel(), found[:, 1:].ravel()
+    for _ in range(HALVINGS if space == 2 else 0):
+        near = ((at_a <= 0) == (at_b <= 0)) & (np.abs(at_a) + np.abs(at_b) <= b - a)
+        middle = (a[near] + b[near]) / 2
+        there = depth(line[near], middle)
+        line, a = np.concatenate([line, line[near]]), np.concatenate([a, middle])
+        at_a, ends, at_ends = np.concatenate([at_a, there]), b[near], at_b[near]
+        b[near], at_b[near] = middle, there
+        b, at_b = np.concatenate([b, ends]), np.concatenate([at_b, at_ends])
+    crossing = (at_a <= 0) != (at_b <= 0)
+    line, a, b, entering = line[crossing], a[crossing], b[crossing], at_a[crossing] > 0
+    outer, inner = np.where(entering, a, b), np.where(entering, b, a)
     for _ in range(BISECTIONS):
         middle = (outer + inner) / 2
-        within = inside(line, middle)
+        within = depth(line, middle) <= 0
         outer, inner = np.where(within, outer, middle), np.where(within, middle, inner)
-    return line[::2], inner[::2], inner[1::2]
+    order = np.lexsort((a, line))  # along each line it enters and leaves in turn
+    return line[order][::2], inner[order][::2], inner[order][1::2]
 
 
 def _sobol(count: int, axes: Sequence[int], rng: np.random.Generator) -> np.ndarray:
