@@ -128,7 +128,7 @@ def test_settings_have_the_last_word_and_leave_the_rest_to_the_method():
 def test_resolved_settings_leave_nothing_open():
     resolved = ds.Settings().resolve(1000)
     assert isinstance(resolved, Resolved) and resolved.max_seconds == math.inf
-    assert [name for name, value in vars(resolved).items() if value is None] == ["scales"]  # they need a problem
+    assert [name for name, value in vars(resolved).items() if value is None] == ["scales", "quantity"]  # they need a problem
     assert (resolved.sketch, resolved.columns, resolved.late_sketch) == (450, 1000, 450)
 
 
@@ -207,7 +207,7 @@ def test_every_field_is_in_the_configuration_and_comes_back():
     settings = ds.Settings(method=mine, precision="double", targets=(0.2, 0.8)).resolve(1000)
     config = describe(Statement(problem(), "heat"), NETWORK, settings)
     assert set(config["method"]) == set(FIELDS)
-    assert set(config["settings"]) == {f.name for f in dataclasses.fields(Resolved)} - {"method"}
+    assert set(config["settings"]) == {f.name for f in dataclasses.fields(Resolved)} - {"method", "quantity"}
     assert config["method"]["hashes"] == 1 and config["method"]["gap"] is None  # JSON has no infinity
     assert settings_of(config) == settings
 

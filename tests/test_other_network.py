@@ -23,6 +23,7 @@ def attempted(network, verdict="failed", residual=1.0, error=None, stop=StopReas
     outcome = record(
         seconds={"solve": seconds, "compile": 0.0},
         error_estimate=None if error is None else {"u": error},
+        decisive=error,
         relative_residuals={"pde": residual},
         tolerance_met=None,
         stop=stop,

@@ -17,6 +17,7 @@ from dsgnar.problem import (
 from dsgnar.problem.constraints import Hard
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.fields import gradient, laplacian
+from dsgnar.problem.quantities import Quantity, integral, mean, value
 from dsgnar.problem.reference import Reference
 from dsgnar.problem.sampling import Near
 from dsgnar.problem.shapes import Ball, Ellipse, Polygon, Shape, Surface, extrude
@@ -64,6 +65,7 @@ __all__ = [
     "Polygon",
     "Problem",
     "Progress",
+    "Quantity",
     "Reference",
     "RunDirectory",
     "Settings",
@@ -80,10 +82,13 @@ __all__ = [
     "extrude",
     "gradient",
     "initial",
+    "integral",
     "interior",
     "laplacian",
     "load",
+    "mean",
     "read_data",
     "resume",
     "solve",
+    "value",
 ]

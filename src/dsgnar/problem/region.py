@@ -107,7 +107,7 @@ class Region(Box):
             share = max(kept, 1) / max(tried, 1) if tried else 0.5
             number = min(max(DRAWN, count), math.ceil(1.2 * (count - kept) / share) + 64)
             counts = rng.multinomial(number, measures / measures.sum())
-            points = np.concatenate([self._of_leaf(leaves, k, int(n), part, rng) for k, n in enumerate(counts)])
+            points = np.concatenate([self.of_leaf(leaves, k, int(n), part, rng) for k, n in enumerate(counts)])
             points, wanted = keep(points)
             points = rng.permutation(points[wanted])
             found.append(points)
@@ -116,12 +116,18 @@ class Region(Box):
                 raise ValueError(f"no point of {part.describe()} was found among {tried:,}: is there such a boundary?")
         return np.concatenate(found)[:count]
 
-    def _of_leaf(
-        self, leaves: tuple[Oriented, ...], k: int, count: int, part: Boundary, rng: np.random.Generator
+    def of_leaf(
+        self,
+        leaves: tuple[Oriented, ...],
+        k: int,
+        count: int,
+        part: Boundary,
+        rng: np.random.Generator,
+        evenly: bool = False,
     ) -> np.ndarray:
         """Points on the surface of one primitive that are on the boundary of the whole and on no earlier primitive."""
         leaf, sign = leaves[k]
-        points, normals = leaf.on_surface(count, rng)
+        points, normals = (leaf.evenly if evenly else leaf.on_surface)(count, rng)
         if part.faces is not None:
             ours = _on_faces(leaf, part.faces, points, normals)
             points, normals = points[ours], normals[ours]

@@ -133,14 +133,15 @@ def _on_pieces(part: Part, domain: Box, count: int, unit: Callable, shrunk: dict
     if not pieces:
         raise ValueError(f"no piece of {part.describe()} lies near the faces of the concentration")
     counts = [count // len(pieces) + (k < count % len(pieces)) for k in range(len(pieces))]
-    return np.concatenate([_on_piece(p, domain, n, unit, shrunk) for p, n in zip(pieces, counts, strict=True)])
+    return np.concatenate([on_piece(p, domain, n, unit, shrunk) for p, n in zip(pieces, counts, strict=True)])
 
 
 def _inside(value: float, interval: tuple[float, float]) -> bool:
     return interval[0] <= value <= interval[1]
 
 
-def _on_piece(fixed: dict[int, float], domain: Box, count: int, unit: Callable, shrunk: dict) -> np.ndarray:
+def on_piece(fixed: dict[int, float], domain: Box, count: int, unit: Callable, shrunk: dict) -> np.ndarray:
+    """Points with fixed coordinates; `unit(count, free axes)` places the others in the unit cube."""
     free = [i for i in range(domain.dimension) if i not in fixed]
     points = np.empty((count, domain.dimension))
     for i, value in fixed.items():

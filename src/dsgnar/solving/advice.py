@@ -31,7 +31,7 @@ from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
-from dsgnar.solving.estimate import NO_ESTIMATE, NONLINEAR
+from dsgnar.solving.estimate import NO_ESTIMATE, UNSOLVED
 from dsgnar.solving.fit import about_data, inferred
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.solution import Solution
@@ -98,13 +98,13 @@ def _estimated(outcome: Outcome) -> str:
     if outcome.inference is not None:
         text = f"estimated relative l2 error: unknown ({NO_ESTIMATE})"
     elif found is None:
-        text = "estimated relative l2 error: unknown, since the problem is not solved"
+        text = f"estimated relative l2 error: unknown, since {UNSOLVED}"
     elif found.known:
         text = "estimated relative l2 error: " + ", ".join(f"{n} {v:.1e}" for n, v in found.errors.items())
-    elif found.nonlinear > NONLINEAR:
-        text = "estimated relative l2 error: unknown (the equations are too nonlinear at this distance)"
     else:
-        text = f"estimated relative l2 error: unknown (estimates differ by a factor of {found.spread:.0e})"
+        text = f"estimated relative l2 error: unknown ({found.why})"
+    if found is not None and found.quantity is not None:
+        text += f"; quantity {found.quantity}"
     if not tolerance:
         return text
     return f"{text}; tolerance {tolerance} {'met' if outcome.tolerance_met else 'not met'}"

@@ -25,6 +25,7 @@ from dsgnar.solving.estimate import with_error
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
+from dsgnar.solving.quantity import Gauge
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Resolved, Settings
 from dsgnar.solving.sizing import foreseen
@@ -48,6 +49,7 @@ class Context:
     collocation: Collocation
     first: np.ndarray  # parameters to begin with
     watch: Stopwatch = field(default_factory=Stopwatch)
+    gauge: Gauge | None = None  # of the quantity that is wanted
     compiled: set = field(default_factory=set)  # for which sizes and precisions the kernels are compiled
 
     @classmethod
@@ -64,6 +66,8 @@ class Context:
         if reference is not None:
             check_reference(reference, problem)
         settings = Settings() if settings is None else settings
+        if settings.quantity is not None:
+            settings.quantity.within(problem)  # raises what is wrong with it
         if isinstance(settings, Settings):
             settings = settings.for_problem(problem)
             intervals = possible(problem, settings.intervals)
@@ -75,7 +79,8 @@ class Context:
         if isinstance(settings, Settings):
             settings = settings.resolve(model.residuals.parameters.count, scales, intervals)
         rules = Schedule(marching.without_retreat(problem, settings), settings.precision)
-        context = cls(model, settings, reference, rules, Collocation(model, settings), theta)
+        gauge = None if settings.quantity is None else Gauge(settings.quantity, model.residuals)
+        context = cls(model, settings, reference, rules, Collocation(model, settings), theta, gauge=gauge)
         begun = None if network is not None else headstart.at_once(context)
         return context if begun is None else replace(context, first=begun)
 
@@ -190,7 +195,7 @@ class Context:
         estimated = None
         self.watch.lap()
         if verdict is not Verdict.FAILED and not self.problem.inverse:
-            estimated = estimate(so_far.model, so_far.thetas, self.judge)
+            estimated = estimate(so_far.model, so_far.thetas, self.judge, gauge=self.gauge)
             verdict = with_error(verdict, estimated, self.settings.tol, self.settings.looser)
         taken = 0.0 if estimated is None else self.watch.lap()
         inference = judging.inferred(self, state, stop)

@@ -39,15 +39,18 @@ class Correction:
 
     def at(self, points: Float[np.ndarray, "n d"]) -> Float[np.ndarray, "n unknowns"]:
         """Its values at points."""
-        box = self.pieces[0].box
-        zero, out = (0,) * box.dimension, np.zeros((len(points), self.pieces[0].coefficients.shape[1]))
+        return self.derivative(points, (0,) * self.pieces[0].box.dimension)
+
+    def derivative(self, points: Float[np.ndarray, "n d"], key: Key) -> Float[np.ndarray, "n unknowns"]:
+        """A derivative at points, each in its time interval."""
+        box, out = self.pieces[0].box, np.zeros((len(points), self.pieces[0].coefficients.shape[1]))
         which = np.zeros(len(points), int)
         if len(self.pieces) > 1 and box.time is not None:
             which = self.march.piece(points[:, box.index(box.time)])
         for k, piece in enumerate(self.pieces):
             here = which == k
             if here.any():
-                out[here] = piece.derivative(points[here], zero)
+                out[here] = piece.derivative(points[here], key)
         return out
 
 

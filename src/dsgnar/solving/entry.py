@@ -32,10 +32,10 @@ def solve(
     `network` is an architecture (`MLP(...)`, `Siren(...)`, ...) or any callable Equinox module from a point to the
     unknowns. All other options are fields of `Settings`, such as `precision`, `seed`, `method`, `sketch` and `points`, or of
     `Method`. With `tol` precision, network and points grow until the estimated relative l2 error of every unknown is below
-    it, or `max_seconds` are over. `devices` is how many JAX devices share the work; one by default. With a `reference` the
-    error is followed along the way. `observers` see the run: `Progress()` shows it, `RunDirectory("runs/mine")` keeps it on
-    disk. Ctrl-C ends the run after the current iteration and is then raised again as `Interrupted`, which carries the
-    solution as it stood.
+    it, or `max_seconds` are over; with `quantity` (`integral(...)`, `mean(...)`, `value(...)`), that of this number.
+    `devices` is how many JAX devices share the work; one by default. With a `reference` the error is followed on the way.
+    `observers` see the run: `Progress()` shows it, `RunDirectory("runs/mine")` keeps it on disk. Ctrl-C ends the run after
+    the current iteration and is then raised again as `Interrupted`, which carries the solution as it stood.
     """
     if not isinstance(problem, Problem):
         hint = f"; a problem of the suite is solved by `dsgnar solve {problem}`" if isinstance(problem, str) else ""

@@ -39,10 +39,11 @@ from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, Correction, Piece, derivative
-from dsgnar.solving.estimate import NONE, Estimate
+from dsgnar.solving.estimate import NONE, NONLINEAR, Estimate
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.linearised import EACH, Equation, rms
 from dsgnar.solving.model import Model
+from dsgnar.solving.quantity import Gauge
 from dsgnar.solving.rough import products
 from dsgnar.solving.slices import sliceable, sliced
 from dsgnar.solving.tangents import Own
@@ -63,23 +64,31 @@ def estimate(
     judge: Judge,
     tol: float = math.inf,
     looser: Mapping[str, float] = NONE,
+    gauge: Gauge | None = None,
 ) -> Estimate:
-    """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already."""
+    """The error of a solution; a rough estimate does where that is unknown, or above a tolerance already.
+
+    With a gauge, the tolerance is about the quantity that it measures.
+    """
+
+    def measured(found: Estimate) -> Estimate:
+        return found if gauge is None else replace(found, quantity=gauge(model, thetas, found))
+
     estimator = Estimator(Equation(model, thetas, judge))
-    found = estimator.smooth()
+    found = measured(estimator.smooth())
     if (tol < math.inf and not found.meets(tol, looser)) or (found.spread <= AGREE and estimator.misfit <= RESOLVED):
         return found
-    finer = _sliced(estimator.equation)
+    finer = _sliced(estimator.equation) if found.nonlinear <= NONLINEAR else None
     if finer is not None and (finer.misfit <= WELL or not found.known):
-        return finer.smooth()
+        return measured(finer.smooth())
     if not found.known:
         return found
     several = model.problem.domain.dimension > 1 and model.march.count == 1
     if not estimator.misfit <= RESOLVED:
-        found = Estimator(replace(estimator.equation, fronts=True)).own()
+        found = measured(Estimator(replace(estimator.equation, fronts=True)).own())
     elif found.spread > AGREE and several:
-        found = Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own()
-    return found if finer is None else max(found, finer.smooth(), key=lambda estimate: estimate.largest)
+        found = measured(Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own())
+    return found if finer is None else max(found, measured(finer.smooth()), key=lambda estimate: estimate.decisive)
 
 
 def _sliced(equation: Equation) -> "Estimator | None":
@@ -119,7 +128,7 @@ class Estimator:
 
     def _compared(self, space: Callable[[int], Space], other: Callable[[int], Space]) -> Estimate:
         """The error in one space, checked in half of it and in another; spaces belong to time intervals."""
-        unknowns = self.equation.model.problem.unknowns
+        unknowns, march = self.equation.model.problem.unknowns, self.equation.model.march
         pieces, others = self._through(space), self._through(other)
         rounding = np.maximum(self._norms([p[ROUNDING] for p in pieces]), self._evaluation)
         kinds = [[p[HALF] for p in pieces], [p[FULL] for p in pieces], [p[FULL] for p in others]]
@@ -132,7 +141,7 @@ class Estimator:
             float(np.max(ratios)),
             max(self.equation.nonlinear(k, piece) for k, piece in enumerate(full)),
             dict(zip(unknowns, map(float, rounding), strict=True)),
-            Correction(self.equation.model.march, full),
+            tuple(Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])),
         )
 
     @cached_property

@@ -79,7 +79,7 @@ def estimated(context: "Context", state: RunState) -> Estimate | None:
     if max(here(context, state)) > FAILED:
         return None
     model, settings = context.so_far(state).model, context.settings
-    return estimate(model, state.iterate.theta[None], context.judge, settings.sought, settings.looser)
+    return estimate(model, state.iterate.theta[None], context.judge, settings.sought, settings.looser, context.gauge)
 
 
 def accurate(context: "Context", state: RunState) -> bool:
@@ -87,8 +87,9 @@ def accurate(context: "Context", state: RunState) -> bool:
     if context.problem.inverse or not context.settings.sought:
         return False
     limit = context.settings.tol if context.settings.tol < math.inf else ACCURATE
-    found = estimate(context.so_far(state).model, state.iterate.theta[None], context.judge, limit)
-    return found.meets(limit, context.settings.looser)
+    model, looser = context.so_far(state).model, context.settings.looser
+    found = estimate(model, state.iterate.theta[None], context.judge, limit, looser, context.gauge)
+    return found.meets(limit, looser)
 
 
 def inferred(context: "Context", state: RunState, stop: StopReason) -> Inference | None:

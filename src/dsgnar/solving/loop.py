@@ -61,7 +61,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
     if found is not None and found.meets(context.settings.sought, context.settings.looser):
         stop = StopReason.TOLERANCE
     record = _record(context, state, after, active, theta_next, step)
-    record = replace(record, estimate=None if found is None or not found.known else found.largest)
+    record = replace(record, estimate=None if found is None or not found.known else found.decisive)
     watch.lap()  # looking at errors is not solving
     after = replace(
         after,

@@ -72,6 +72,11 @@ class Outcome:
         return self.estimate.errors if self.estimate is not None and self.estimate.known else None
 
     @property
+    def decisive(self) -> float | None:
+        """The estimated error that a tolerance is about: of a quantity, or of the worst unknown; None where not known."""
+        return self.estimate.decisive if self.estimate is not None and self.estimate.known else None
+
+    @property
     def tolerance_met(self) -> bool | None:
         """Whether the estimated error is below the tolerance; None where none was asked for."""
         if self.settings.tol == math.inf:

@@ -13,6 +13,7 @@ from typing import Any
 
 from dsgnar.calculus.precision import Precision, dtype_of
 from dsgnar.problem import Problem
+from dsgnar.problem.quantities import Quantity
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.march import Intervals
 from dsgnar.solving.method import FAST, METHODS, Method, check_constant
@@ -40,6 +41,7 @@ class Settings:
     intervals: Intervals = "auto"  # of time: found on the way, how many, or the times between them (section 4.4)
     scales: Mapping[str, float] | None = None  # sizes of unknowns; those left out are estimated
     tol: float | Mapping[str, float] | None = None  # the relative l2 error to reach, of all unknowns or of each
+    quantity: Quantity | None = None  # what `tol` and `enough` are about, in the place of the unknowns
     enough: float | None = None  # the estimated error at which a run ends; 0: it goes on as long as it gains
     max_iterations: int = 2000  # of each time interval
     max_seconds: float | None = None
@@ -71,6 +73,7 @@ class Settings:
         _check(seconds is None or _positive(seconds), f"max_seconds must be positive, not {seconds!r}")
         for tol in _each(self.tol):
             _check(_positive(tol) and tol < 1, f"tol must be a number between 0 and 1, not {tol!r}")
+        _check_quantity(self.quantity, self.tol)
         enough = self.enough
         _check(enough is None or enough == 0 or _positive(enough), f"enough must be 0 or positive, not {enough!r}")
         object.__setattr__(self, "intervals", _intervals(self.intervals))
@@ -149,7 +152,7 @@ class Settings:
         sizes = sketch, columns, late
         return Resolved(
             self.precision or "single", method, self.seed, *sizes, cut, scales, self.max_iterations, seconds,
-            self.strictest or math.inf, self.enough or 0.0, looser(self.tol),
+            self.strictest or math.inf, self.enough or 0.0, looser(self.tol), self.quantity,
         )  # fmt: skip
 
 
@@ -170,6 +173,7 @@ class Resolved:
     tol: float = math.inf  # infinity: none was asked for
     enough: float = 0.0  # the estimated error at which a run ends; 0: none
     looser: dict[str, float] = field(default_factory=dict)  # by which the tolerances of some unknowns exceed `tol`
+    quantity: Quantity | None = None  # what errors are of; None: of the unknowns
 
     @property
     def sought(self) -> float:
@@ -184,7 +188,7 @@ class Resolved:
         return ", ".join(f"{name} {self.tol * k:g}" for name, k in self.looser.items()) or f"{self.tol:g}"
 
 
-LIMITS = ("max_iterations", "max_seconds", "tol", "enough")  # settings that say when to stop, and change nothing else
+LIMITS = ("max_iterations", "max_seconds", "tol", "quantity", "enough")  # they say when to stop, and change nothing else
 NAMES = tuple(f.name for f in dataclasses.fields(Settings))
 CONSTANTS = tuple(f.name for f in dataclasses.fields(Method) if f.name != "name")
 CHANGES = tuple(name for name in NAMES if name in CONSTANTS)  # constants of the method that are settings too
@@ -231,6 +235,13 @@ def _each(tol: Any) -> tuple:
         _check(bool(tol), "tol: an empty mapping names no unknown; give a number, or one for each unknown")
         return tuple(tol.values())
     return () if tol is None else (tol,)
+
+
+def _check_quantity(quantity: Any, tol: Any) -> None:
+    known = quantity is None or isinstance(quantity, Quantity)
+    _check(known, f"quantity must be integral(...), mean(...) or value(...), as in ds.mean(lambda u: u), not {quantity!r}")
+    both = quantity is not None and isinstance(tol, Mapping)
+    _check(not both, "tol is about the quantity and must be one number; leave quantity out for one of each unknown")
 
 
 def _intervals(given: Any) -> Intervals:

@@ -1,17 +1,20 @@
 """What comes out of a run: a function of the coordinates, and the run's own account."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
+from dsgnar.problem.quantities import Quantity
 from dsgnar.problem.reference import Reference
 from dsgnar.solving.abilities import ability
 from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.error import estimate
-from dsgnar.solving.estimate import NO_ESTIMATE
+from dsgnar.solving.estimate import NO_ESTIMATE, Estimate, Measured
 from dsgnar.solving.function import Function, named
+from dsgnar.solving.quantity import Gauge
 from dsgnar.solving.record import Outcome, Record
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Judge
@@ -117,11 +120,24 @@ class Solution(Function, Exports):
         """The solution plus its estimated error: often the better answer."""
         if self.problem.inverse:
             raise ValueError(f"there is no correction: {NO_ESTIMATE}")
+        found = self._estimate
+        assert found.correction is not None
+        return Corrected(self, found.correction)
+
+    def quantity(self, quantity: Quantity) -> Measured:
+        """An integral, a mean or a value at a point, with its error: `solution.quantity(mean(lambda u: u, t=1.0))`."""
+        if not isinstance(quantity, Quantity):
+            raise TypeError(f"quantity takes integral(...), mean(...) or value(...), not {quantity!r}")
+        unknown = self.problem.inverse or (self.outcome is not None and self.outcome.estimate is None)
+        return Gauge(quantity, self.residuals)(self.model, self.thetas, None if unknown else self._estimate)
+
+    @cached_property
+    def _estimate(self) -> Estimate:
+        """The estimate of the error, made again where that of the run is not at hand."""
         found = None if self.outcome is None else self.outcome.estimate
         if found is None or found.correction is None:
             found = estimate(self.model, self.thetas, Judge(self.residuals))
-        assert found.correction is not None
-        return Corrected(self, found.correction)
+        return found
 
     @property
     def history(self) -> tuple[Record, ...]:

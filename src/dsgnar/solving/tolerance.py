@@ -132,6 +132,6 @@ def _wrong(solution: Solution) -> tuple[int, bool, float]:
     The verdict comes first: residuals of a march that did not get to its end say nothing about the rest.
     """
     assert solution.outcome is not None
-    errors, ranks = solution.outcome.error_estimate, [verdict.code for verdict in Verdict]
-    worst = max((errors or solution.outcome.relative_residuals).values())
-    return ranks.index(solution.verdict or ranks[-1]), errors is None, worst
+    error, ranks = solution.outcome.decisive, [verdict.code for verdict in Verdict]
+    worst = max(solution.outcome.relative_residuals.values()) if error is None else error
+    return ranks.index(solution.verdict or ranks[-1]), error is None, worst

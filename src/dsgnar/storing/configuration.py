@@ -41,9 +41,10 @@ def describe(statement: Statement, network: Any, settings: Resolved) -> dict[str
 
 def settings_in(settings: Resolved) -> dict[str, Any]:
     """The settings in force, beside the method."""
-    values = {
-        f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.name not in ("method", "scales")
-    }
+    apart = ("method", "scales", "quantity")
+    values = {f.name: getattr(settings, f.name) for f in dataclasses.fields(settings) if f.name not in apart}
+    if settings.quantity is not None:
+        values["quantity"] = settings.quantity.describe()
     scales = {} if settings.scales is None else dataclasses.asdict(settings.scales)
     return _finite(values) | {"scales": scales}
 
@@ -78,8 +79,8 @@ def fingerprint(config: dict[str, Any]) -> str:
 
 
 def settings_of(config: dict[str, Any]) -> Resolved:
-    """The settings that a configuration records, with the method and all its constants."""
-    settings = dict(config["settings"])
+    """The settings that a configuration records, with the method and all its constants; a quantity it only describes."""
+    settings = {name: value for name, value in config["settings"].items() if name != "quantity"}
     found = settings.pop("scales")
     scales = Scales(**{name: _tuple(values) for name, values in found.items()}) if found else None
     return Resolved(method=Method(**_restored(config["method"])), scales=scales, **_restored(settings))

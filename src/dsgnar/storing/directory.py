@@ -23,6 +23,7 @@ from dsgnar.calculus import devices
 from dsgnar.calculus.team import Alone
 from dsgnar.calculus.version import VERSION
 from dsgnar.problem import Problem
+from dsgnar.problem.quantities import Quantity
 from dsgnar.solving.context import Context
 from dsgnar.solving.loop import resumed, run
 from dsgnar.solving.observers import Observer, View
@@ -219,6 +220,8 @@ def restored(
                 raise WrongDirectory(
                     f"{names} changed since the run began, so the run cannot be resumed; start a new one"
                 )
+            if "quantity" not in limits:
+                limits["quantity"] = _quantity(kept, described, statement)
             settings = dataclasses.replace(settings_of(described), **_in_force(limits))
         if team.leads:
             _warn_of_changes(kept, described)
@@ -232,6 +235,14 @@ def restored(
     assert context is not None
     state = _of_the_first(kept, state, team)
     return context, context.start() if state is None else resumed(context, state)
+
+
+def _quantity(kept: RunDirectory, described: dict[str, Any], statement: Statement) -> Quantity | None:
+    """What the error of a run is of. It is a function: a person's file has it, and a program has to give it again."""
+    about, found = described["settings"].get("quantity"), statement.settings.quantity
+    if about is not None and found is None:
+        raise WrongDirectory(f"the run in {kept.path} is about a quantity ({about}): give it again, as `quantity=...`")
+    return found
 
 
 def _in_force(limits: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import io
 import json
 import math
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
-from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.march import March
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome
@@ -26,7 +24,7 @@ from dsgnar.solving.sizing import in_sizes
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict
-from dsgnar.storing import checkpoints, inferred
+from dsgnar.storing import checkpoints, estimated, inferred
 from dsgnar.storing.checkpoints import write_atomically
 from dsgnar.storing.configuration import (
     architecture_of,
@@ -142,7 +140,7 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "verdict": outcome.verdict.code,
         "relative_residuals": outcome.relative_residuals,
         "error_estimate": outcome.error_estimate,
-        "error_checks": _checks(outcome),
+        "error_checks": estimated.checks(outcome.estimate),
         "tol": _tolerance(outcome.settings),
         "tolerance_met": outcome.tolerance_met,
         "seconds": {name: round(value, 3) for name, value in outcome.seconds.items()},
@@ -150,7 +148,8 @@ def result(solution: Solution, statement: Statement) -> dict[str, Any]:
         "sketch": outcome.settings.sketch,
         "points": outcome.points,
         "environment": environment(),
-    } | inferred.to_json(outcome.inference)
+    }
+    out |= estimated.quantity(outcome.estimate) | inferred.to_json(outcome.inference)
     if outcome.relative_l2 is None:
         del out["relative_l2"]
     return out
@@ -160,20 +159,6 @@ def _tolerance(settings: Resolved) -> float | dict[str, float] | None:
     if settings.tol == math.inf:
         return None
     return {name: settings.tol * factor for name, factor in settings.looser.items()} or settings.tol
-
-
-def _checks(outcome: Outcome) -> dict[str, Any] | None:
-    """What the estimate of the error rests on. JSON has no infinity: the largest number stands for it."""
-    if outcome.estimate is None:
-        return None
-    checks = {f.name: getattr(outcome.estimate, f.name) for f in dataclasses.fields(Estimate) if f.name != "correction"}
-    finite = {name: min(v, sys.float_info.max) if isinstance(v, float) else v for name, v in checks.items()}
-    return {"known": outcome.estimate.known, **finite}
-
-
-def _estimate(checks: dict[str, Any] | None) -> Estimate | None:
-    """And back."""
-    return None if checks is None else Estimate(**{name: v for name, v in checks.items() if name != "known"})
 
 
 def _outcome(solution: Solution) -> Outcome:
@@ -226,7 +211,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             relative_residuals=reached["relative_residuals"],
             verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
-            estimate=_estimate(reached.get("error_checks")),
+            estimate=estimated.estimate_in(reached),
             inference=inferred.from_json(reached, bands),
         )
     return Solution(model, thetas, outcome)

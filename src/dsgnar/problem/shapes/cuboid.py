@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dsgnar.problem.shapes.tree import Leaf
+from dsgnar.problem.shapes.tree import Leaf, along_edges
 
 
 class Cuboid(Leaf):
@@ -58,6 +58,11 @@ class Cuboid(Leaf):
         points = lower + self.widths * rng.random((count, d))
         points[np.arange(count), axis] = np.where(high, upper[axis], lower[axis])
         return points, np.eye(d)[axis] * (2 * high - 1)[:, None]
+
+    def along(self, share: np.ndarray) -> np.ndarray:
+        (left, right), (low, high) = self.bounds
+        corners = np.array([(left, low), (right, low), (right, high), (left, high)])
+        return along_edges(corners, np.roll(corners, -1, axis=0), share)
 
     def in_volume(self, count: int, rng: np.random.Generator) -> np.ndarray:
         return np.array(self.bounds)[:, 0] + self.widths * rng.random((count, len(self.axes)))

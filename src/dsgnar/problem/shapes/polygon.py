@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from dsgnar.problem.shapes.tree import Leaf, named
+from dsgnar.problem.shapes.tree import Leaf, along_edges, named
 
 
 def need(module: str, what: str) -> Any:
@@ -119,6 +119,9 @@ class Polygon(Leaf):
         edge = rng.choice(len(self.lengths), count, p=self.lengths / self.lengths.sum())
         begin, end = self.edges
         return begin[edge] + rng.random((count, 1)) * (end - begin)[edge], self.normals[edge]
+
+    def along(self, share: np.ndarray) -> np.ndarray:
+        return along_edges(*self.edges, share)
 
     def vanishing(self, x: Any, xp: Any, sign: int) -> Any:
         factors = []

@@ -26,6 +26,10 @@ def sphere(count: int, dimension: int, rng: np.random.Generator) -> np.ndarray:
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
+def _circle(angle: np.ndarray) -> np.ndarray:
+    return np.stack([np.cos(angle), np.sin(angle)], axis=1)
+
+
 def unit_ball(dimension: int) -> float:
     """The volume of the unit ball."""
     return math.pi ** (dimension / 2) / math.gamma(dimension / 2 + 1)
@@ -69,6 +73,9 @@ class Ball(Leaf):
     def on_surface(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         normals = sphere(count, len(self.axes), rng)
         return np.array(self.centre) + self.radius * normals, normals
+
+    def along(self, share: np.ndarray) -> np.ndarray:
+        return np.array(self.centre) + self.radius * _circle(2 * np.pi * share)
 
     def in_volume(self, count: int, rng: np.random.Generator) -> np.ndarray:
         d = len(self.axes)
@@ -163,6 +170,15 @@ class Ellipse(Leaf):
             found = np.concatenate([found, y[rng.random(len(y)) < stretch]])
         points = np.array(self.centre) + (found[:count] * r) @ self.turned.T
         return points, self.normal(points, np)
+
+    def along(self, share: np.ndarray) -> np.ndarray:
+        """By Newton's method: the length to an angle is an elliptic integral."""
+        long, short = self.radii
+        m, angle = 1 - (short / long) ** 2, 2 * np.pi * share
+        from_top = lambda a: long * special.ellipeinc(a, m)  # anticlockwise from the end of the second half-axis
+        for _ in range(20):
+            angle -= (from_top(angle) - share * self.surface) / (long * np.sqrt(1 - m * np.sin(angle) ** 2))
+        return np.array(self.centre) + (_circle(angle + np.pi / 2) * np.array(self.radii)) @ self.turned.T
 
     def in_volume(self, count: int, rng: np.random.Generator) -> np.ndarray:
         d = len(self.axes)

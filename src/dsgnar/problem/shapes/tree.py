@@ -132,6 +132,17 @@ class Leaf(Shape):
         """Points, uniform on the surface by its measure, and the unit normals there."""
         raise NotImplementedError
 
+    def evenly(self, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """The same, evenly spaced from a random place on where the surface is a curve."""
+        if len(self.axes) != 2:
+            return self.on_surface(count, rng)
+        points = self.along((np.arange(count) + rng.random()) / count)
+        return points, self.normal(points, np)
+
+    def along(self, share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
+        """Points of the curve that a plane shape has for a surface, at shares of its length."""
+        raise NotImplementedError
+
     def in_volume(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Points, uniform inside."""
         lower, upper = np.array(self.bounds).T
@@ -249,3 +260,12 @@ def several(axes: Mapping[str, Any], example: str) -> tuple[str, ...]:
     if len(axes) < 2:
         raise ValueError(f"a shape needs at least two axes, as in {example}; an interval is ds.Box(x=(0, 1))")
     return tuple(axes)
+
+
+def along_edges(begin: np.ndarray, end: np.ndarray, share: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n 2"]:
+    """Points of edges (edges, 2), one after the other, at shares of their length."""
+    ends = np.cumsum(np.linalg.norm(end - begin, axis=1))
+    place = share * ends[-1]
+    edge = np.minimum(np.searchsorted(ends, place, side="right"), len(ends) - 1)
+    part = (place - np.concatenate([[0.0], ends])[edge]) / np.diff(ends, prepend=0.0)[edge]
+    return begin[edge] + part[:, None] * (end - begin)[edge]

@@ -6,6 +6,7 @@ from typing import Any
 from dsgnar.showing.report.recorded import Recorded
 from dsgnar.showing.words import NOTHING, duration, listed, number
 from dsgnar.solving.stop import StopReason
+from dsgnar.storing.estimated import quantity_in
 from dsgnar.storing.inferred import from_json
 
 SENTENCES = {reason.code: reason.sentence for reason in StopReason}
@@ -46,6 +47,7 @@ def facts(run: Recorded) -> dict[str, str]:
         "verdict": verdict(run),
         "stop reason": reason(run),
         **inferred(run),
+        "quantity": quantity(run),
         "estimated error": errors(result.get("error_estimate")),
         "tolerance": errors(tol) if isinstance(tol := result.get("tol"), Mapping) else number(tol),
         "relative l2 error": errors(result.get("relative_l2")),
@@ -79,6 +81,15 @@ def inferred(run: Recorded) -> dict[str, str]:
         return {}
     fits = {f"fit of {name}": str(fit) for name, fit in found.fits.items()}
     return {name: str(estimated) for name, estimated in found.coefficients.items()} | fits
+
+
+def quantity(run: Recorded) -> str:
+    """What the error is of, where that is not the unknowns: `1.2345 +- 2e-06`."""
+    try:
+        found = quantity_in(run.result)
+    except (KeyError, TypeError, ValueError):  # a changed file
+        return NOTHING
+    return NOTHING if found is None else str(found)
 
 
 def errors(values: Any) -> str:
