@@ -1,0 +1,113 @@
+"""Rough solutions in slices of time, and attempts that begin near one."""
+
+from dataclasses import replace
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dsgnar as ds
+from dsgnar.calculus.precision import x64
+from dsgnar.problem.scales import estimate
+from dsgnar.solving import headstart, intervals, judging
+from dsgnar.solving.context import Context
+from dsgnar.solving.headstart import near_rough_solution
+from dsgnar.solving.rough import in_slices
+from dsgnar.solving.settings import Settings
+from dsgnar.solving.stop import StopReason
+from dsgnar.solving.survey import rough_solution, seen_in_slices_only, survey
+from small import problem as heat
+
+
+def travelling(periods=5, order=1):
+    """A wave that goes round a ring; of second order in time it needs its speed, too."""
+    g = lambda s: jnp.exp(jnp.sin(2 * jnp.pi * s))
+    slope = lambda s: 2 * jnp.pi * jnp.cos(2 * jnp.pi * s) * g(s)
+    conditions = {"ic": ds.initial(lambda u, x: u - g(x))}
+    if order == 1:
+        conditions["pde"] = ds.interior(lambda u: u.t + u.x)
+    else:
+        conditions |= {"pde": ds.interior(lambda u: u.tt - u.xx), "speed": ds.initial(lambda u, x: u.t + slope(x))}
+    return ds.Problem(ds.Box(x=(0, 1), t=(0, periods)), ("u",), conditions, periodic=("x",))
+
+
+def packet():
+    """A packet of about seven oscillations in a wide box."""
+    g = lambda s: jnp.exp(-(s**2) / 0.2) * jnp.cos(10 * s)
+    speed = lambda s: jnp.exp(-(s**2) / 0.2) * (10 * s * jnp.cos(10 * s) + 10 * jnp.sin(10 * s))
+    conditions = {
+        "pde": ds.interior(lambda u: u.tt - u.xx),
+        "start": ds.initial(lambda u, x: u - g(x + 1.5)),
+        "speed": ds.initial(lambda u, x: u.t - speed(x + 1.5)),
+        "ends": ds.boundary(lambda u: u),
+    }
+    return ds.Problem(ds.Box(x=(-4, 4), t=(0, 3)), ("u",), conditions)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@x64
+def test_slices_hand_over_what_they_end_with(order):
+    problem = travelling(order=order)
+    rough, left = in_slices(problem, estimate(problem))
+    points = np.random.default_rng(0).uniform((0, 0), (1, 5), (400, 2))
+    exact = np.exp(np.sin(2 * np.pi * (points[:, 0] - points[:, 1])))
+    assert left < 0.02 and len(rough.pieces) > 1
+    assert np.linalg.norm(rough.at(points)[:, 0] - exact) < 0.02 * np.linalg.norm(exact)
+
+
+def test_a_packet_is_seen_in_slices():
+    problem = packet()
+    scales = estimate(problem)
+    assert seen_in_slices_only(problem, scales)
+    x, t = survey(problem, scales).frequencies
+    assert 40 < x < 90 and 10 < t < 25 and survey(problem, scales).fast  # 10 radians in a half-width of 4 and of 1.5
+    assert not seen_in_slices_only(travelling(1), estimate(travelling(1)))
+
+
+def test_a_network_is_led_to_a_rough_solution():
+    context = Context.of(heat(), ds.MLP((8, 8)), Settings(precision="double"))
+    theta = near_rough_solution(context, heat().domain, 1)
+    assert theta is not None and theta.shape == context.first.shape
+    rough, _ = rough_solution(heat(), context.settings.scales)
+    points = context.collocation.inside(context.start(), 200)
+    values = context.residuals.ansatz.values(theta, points)
+    expected = rough.at(points[:, :2])
+    assert np.linalg.norm(values - expected) < 0.05 * np.linalg.norm(expected)
+    again = near_rough_solution(context, heat().domain, 1)
+    np.testing.assert_array_equal(theta, again)
+    assert not np.array_equal(theta, near_rough_solution(context, heat().domain, 2))
+
+
+def test_what_a_space_does_not_hold_gives_no_head_start():
+    known = ds.Problem(heat().domain, ("u",), heat().conditions, known={"u": lambda x: x})
+    context = Context.of(known, ds.MLP((4,)), Settings(precision="double"))
+    assert near_rough_solution(context, known.domain, 1) is None
+
+
+@pytest.mark.parametrize("size, begins", [(0.5, True), (1e-4, False)])
+def test_a_failed_attempt_is_followed_by_one_with_a_head_start(size, begins, monkeypatch):
+    """At all of the time, before it is cut; a fair one is cut at once."""
+    context = Context.of(heat(), ds.MLP((4,)), Settings(precision="double"))
+    led = np.full_like(context.first, 0.25)
+    monkeypatch.setattr(intervals, "near_rough_solution", lambda *_: led)
+    monkeypatch.setattr(judging, "here", lambda context, state: (size,))
+    monkeypatch.setattr(judging, "concentrated", lambda context, state: False)
+    monkeypatch.setattr(judging, "accurate", lambda context, state: False)
+    monkeypatch.setattr(intervals, "outgrown", lambda context, state: None)
+    whole = replace(context.start(), stop=StopReason.STALLED)
+    after = intervals.again(context, whole)
+    assert after is not None
+    assert (after.times == whole.times and np.array_equal(after.iterate.theta, led)) == begins
+    if begins:  # once
+        shorter = intervals.again(context, replace(after, stop=StopReason.STALLED))
+        assert shorter is not None and shorter.times[-1] < after.times[-1]
+
+
+@pytest.mark.parametrize("given", [None, ds.MLP((4,))])
+def test_a_hard_problem_begins_with_one(given, monkeypatch):
+    """Not where a person chose the network."""
+    led = []
+    monkeypatch.setattr(headstart, "seen_in_slices_only", lambda *_: True)
+    monkeypatch.setattr(headstart, "near_rough_solution", lambda context, *_: led.append(1) or context.first + 1)
+    context = Context.of(heat(), given, Settings(precision="double"))
+    assert len(led) == (given is None) and context.start().iterate.theta.shape == context.first.shape
