@@ -53,3 +53,8 @@ class Around(eqx.Module):
         squared = jnp.sum(away * away, axis=1) + TINY
         far = jnp.log(squared) * inverse - 1.0
         return jnp.concatenate([far, (away / squared[:, None]).ravel()]) if self.mirrored else far
+
+
+def beside(features: Array, around: Around | None, x: Array) -> Array:
+    """The features of a point with those of the holes behind them."""
+    return features if around is None else jnp.concatenate([features, around(x)])

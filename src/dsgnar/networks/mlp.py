@@ -28,7 +28,7 @@ from jax import Array
 from dsgnar.calculus.precision import x64
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal, to_array
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
-from dsgnar.networks.holes import Around
+from dsgnar.networks.holes import Around, beside
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,9 +97,7 @@ class TanhNetwork(eqx.Module):
     around: Around | None = None
 
     def __call__(self, x: Array) -> Array:
-        h = self.embedding(x)
-        if self.around is not None:
-            h = jnp.concatenate([h, self.around(x)])
+        h = beside(self.embedding(x), self.around, x)
         for layer in self.layers:
             h = layer(h)
         return self.output(h)

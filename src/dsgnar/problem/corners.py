@@ -74,16 +74,6 @@ class Start:
 
     # --- what is stated -----------------------------------------------------------------------------------------------
 
-    def walls(self) -> Iterator[Wall]:
-        """Walls towards which the unknown diffuses, with a condition about it alone."""
-        for axis, side in self.domain.faces:
-            condition, i = condition_at(self.problem, self.unknown, (axis, side)), self.domain.index(axis)
-            stated = None if axis in self.problem.periodic else self.stated(condition, (i,))
-            if stated is not None:
-                lower, upper = self.domain.bounds[i]
-                place, inward = (lower, 1.0) if side == "lower" else (upper, -1.0)
-                yield Wall(stated[0], stated[1], i, place, inward, stated[2])
-
     def stated(self, condition: str | None, axes: Sequence[int]) -> tuple[str, str, bool] | None:
         """Equation, condition, and whether that gives values, at a wall towards which the unknown diffuses along axes."""
         equation = self._equation()
@@ -185,6 +175,17 @@ class Start:
             return jax.grad(changed)(0.0)
 
         return -along(lambda z: distance(z) ** 2 / 2) / along(self._since)
+
+
+def walls(start: Start) -> Iterator[Wall]:
+    """Walls towards which the unknown diffuses, with a condition about it alone."""
+    domain, problem = start.domain, start.problem
+    for axis, side in domain.faces:
+        condition, i = condition_at(problem, start.unknown, (axis, side)), domain.index(axis)
+        stated = None if axis in problem.periodic else start.stated(condition, (i,))
+        if stated is not None:
+            place, inward = (domain.bounds[i][0], 1.0) if side == "lower" else (domain.bounds[i][1], -1.0)
+            yield Wall(stated[0], stated[1], i, place, inward, stated[2])
 
 
 def involved(problem: Problem, name: str) -> set[str]:

@@ -37,7 +37,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array
 
 from dsgnar.calculus.streams import stream
-from dsgnar.problem.corners import SAME, Point, Start, Wall, at
+from dsgnar.problem.corners import SAME, Point, Start, Wall, at, walls
 from dsgnar.problem.domain import Box, Initial
 from dsgnar.problem.sampling import sample
 
@@ -105,7 +105,7 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
     """The layers of an unknown of a given size, where they can be seen."""
     domain, compiled = start.domain, {}
     point = len(domain.space) == 1  # a wall is one
-    for wall in start.walls():
+    for wall in walls(start):
         points = sample(Initial(), domain, ALONG, stream(0, "layers"))
         points[:, wall.axis] = wall.place
         points = jnp.asarray(np.unique(points, axis=0))

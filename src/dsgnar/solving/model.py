@@ -18,7 +18,8 @@ from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.march import Intervals, March
-from dsgnar.solving.survey import SLOWEST, survey
+from dsgnar.solving.sources import sources
+from dsgnar.solving.survey import SLOWEST, begin_with, survey
 
 Network = Architecture | Callable
 
@@ -89,18 +90,22 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
     """A network of another kind, for a problem that the default one did not solve.
 
     Sines after the tanh network: a Poisson equation in three variables ended at 1.1e-4 with it and at 8e-9 with them (seed
-    10), heat in two and time at 2e-8 and 7e-7 (seed 1), so neither is the better one for all.
+    10), heat in two and time at 2e-8 and 7e-7 (seed 1), so neither is the better one for all. Where a survey sees nothing
+    they are as fast as the sources (`sources.py`).
     """
     if isinstance(first, Siren):
         return MLP(widths=(20,) * 3, spread=2.0) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
-    seen = survey(problem, scales)
-    return _sines(problem, (2 * SLOWEST,) * problem.domain.dimension if seen is None else seen.begin_with())
+    seen, given = survey(problem, scales), sources(problem)
+    if seen is not None:
+        return _sines(problem, seen.begin_with())
+    slow = (2 * SLOWEST,) * problem.domain.dimension
+    return _sines(problem, slow if given is None else tuple(map(max, slow, begin_with(given))))
 
 
 def _sines(problem: Problem, frequencies: tuple[float, ...]) -> Siren:
     """Layers of 45 in several variables: of 30 were too few for waves in a cavity and a packet in a trap (docs/notes.md)."""
     widths = (20,) * 3 if problem.domain.dimension == 1 else (45,) * 3
-    return Siren(widths=widths, frequencies=frequencies)
+    return Siren(widths=widths, frequencies=frequencies, holes=problem.domain.shaped)
 
 
 def slower(network: Architecture, problem: Problem, share: float) -> Architecture:

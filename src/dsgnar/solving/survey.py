@@ -87,9 +87,8 @@ class Survey:
         return frequency >= fast and (slope >= fast or mixed) and slope <= STEEP * frequency
 
     def begin_with(self) -> tuple[float, ...]:
-        """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to
-        powers of two, so that no run depends on the last digits of a rough solution."""
-        return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in self.frequencies)
+        """Frequencies for the first layer of a network."""
+        return begin_with(self.frequencies)
 
 
 @lru_cache(maxsize=8)
@@ -137,9 +136,20 @@ def _seen(space: Polynomials, coefficients: np.ndarray, left: float, held: float
         end = int(np.count_nonzero(beyond > (ENERGY if held == HELD else left**2))) - 1  # the last degree that counts
         if end > FULL * (len(by_degree) - 1):
             return None
-        out.append(math.pi * ((end + 1) // 2) if wraps else max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3)))
+        out.append(math.pi * ((end + 1) // 2) if wraps else frequency(end))
     slopes, sizes = _slopes(space, coefficients)
     return Survey(tuple(out), slopes, space.periodic, left, sizes)
+
+
+def frequency(end: int) -> float:
+    """That of a cosine whose Chebyshev coefficients end at a degree."""
+    return max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3))
+
+
+def begin_with(frequencies: tuple[float, ...]) -> tuple[float, ...]:
+    """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to powers
+    of two, so that no run depends on the last digits of a rough solution."""
+    return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in frequencies)
 
 
 def _slopes(space: Polynomials, coefficients: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
