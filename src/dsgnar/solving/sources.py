@@ -19,7 +19,7 @@ from dsgnar.problem.domain import Interior
 from dsgnar.solving.survey import FULL, frequency
 
 LINES, DEGREE = 24, 128
-LEFT = 0.02  # share of the energy beyond the degree at which a source is said to end
+LEFT = 1e-3  # share of the energy beyond the degree at which a source is said to end
 
 
 @lru_cache(maxsize=8)
@@ -39,9 +39,9 @@ def sources(problem: Problem) -> tuple[float, ...] | None:
             points = (lower + upper) / 2 + (upper - lower) / 2 * xi
             values = np.asarray(given(jnp.asarray(points.reshape(-1, points.shape[-1])))).reshape(LINES, -1)
             values = values[np.isfinite(values).all(axis=1)]
-            energy = np.sum(np.asarray(dct(values, type=1)) ** 2, axis=0)
-            if not energy.sum() > 0:
+            if not values.size or not np.ptp(values) > 0:
                 continue
+            energy = np.sum(np.asarray(dct(values - values.mean(), type=1)) ** 2, axis=0)
             beyond = np.cumsum(energy[::-1])[::-1] / energy.sum()
             end = int(np.count_nonzero(beyond > LEFT)) - 1
             if end > FULL * DEGREE:
