@@ -18,7 +18,7 @@ from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.march import Intervals, March
-from dsgnar.solving.sources import sources
+from dsgnar.solving.sources import followed
 from dsgnar.solving.survey import SLOWEST, begin_with, survey
 
 Network = Architecture | Callable
@@ -95,7 +95,7 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
     """
     if isinstance(first, Siren):
         return MLP(widths=(20,) * 3, spread=2.0) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
-    seen, given = survey(problem, scales), sources(problem)
+    seen, given = survey(problem, scales), followed(problem, scales)
     if seen is not None:
         return _sines(problem, seen.begin_with())
     slow = (2 * SLOWEST,) * problem.domain.dimension

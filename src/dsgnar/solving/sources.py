@@ -2,7 +2,8 @@
 
 A solution follows its source: the residual F(0) of an equation for u = 0, a function of the point alone, is looked at along
 lines through the box, in Chebyshev polynomials. The degree beyond which little of its energy is left is a frequency, as in
-a survey.
+a survey. Networks begin with sines of it then, and the equation weighs as much as other conditions: with its usual weight
+u = 0 is a trap, where slopes of a wave at the boundary cost more than its source gains (Poisson3d-CG, docs/notes.md).
 """
 
 from functools import lru_cache
@@ -16,10 +17,17 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
-from dsgnar.solving.survey import FULL, frequency
+from dsgnar.problem.scales import Scales
+from dsgnar.solving.survey import FAST, FULL, frequency, survey
 
 LINES, DEGREE = 24, 128
 LEFT = 1e-3  # share of the energy beyond the degree at which a source is said to end
+
+
+def followed(problem: Problem, scales: Scales) -> tuple[float, ...] | None:
+    """Frequencies of fast sources, where nothing better is known; None elsewhere."""
+    found = None if survey(problem, scales) is not None else sources(problem)
+    return found if found is not None and max(found) >= FAST else None
 
 
 @lru_cache(maxsize=8)

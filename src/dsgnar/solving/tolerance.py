@@ -22,10 +22,12 @@ from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.estimate import NO_ESTIMATE
+from dsgnar.solving.method import FAST
 from dsgnar.solving.model import Network, default_network, other_network
-from dsgnar.solving.settings import Settings
+from dsgnar.solving.settings import Settings, with_options
 from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.solution import Solution
+from dsgnar.solving.sources import followed
 from dsgnar.solving.verdict import Verdict
 
 FLOOR = 1e-7  # below the errors of single precision
@@ -86,7 +88,10 @@ def kinds(
     yield network, settings
     if network is None and not problem.inverse and settings.for_problem(problem).chosen_method().scaled:
         scales = foreseen(problem, settings.scales)
-        yield other_network(problem, scales, first()), _in(settings, problem, scales)
+        other = _in(settings, problem, scales)
+        if followed(problem, scales) is not None and other.chosen_method().interior_weight == FAST.interior_weight:
+            other = with_options(other, {"interior_weight": 1.0})
+        yield other_network(problem, scales, first()), other
 
 
 def reach(
