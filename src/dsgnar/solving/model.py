@@ -80,9 +80,10 @@ def default_network(problem: Problem, scales: Scales | None) -> Architecture:
     seen = None if scales is None else survey(problem, scales)
     if seen is not None and seen.fast:
         return _sines(problem, seen.begin_with())
-    if problem.domain.shaped:
-        wide = problem.domain.dimension == 2 and not holes(problem, scales)
-        return MLP(widths=(40 if wide else 30,) * 4, spread=2.0, holes=True)
+    if holes(problem, scales):
+        return MLP(widths=(30,) * 4, spread=2.0, holes=True)
+    if problem.domain.shaped and problem.domain.dimension == 2:
+        return MLP(widths=(40,) * 4, spread=2.0)
     return MLP(widths=(12,) * 3, spread=2.0) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
 
 
@@ -105,7 +106,7 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
 def _sines(problem: Problem, frequencies: tuple[float, ...]) -> Siren:
     """Layers of 45 in several variables: of 30 were too few for waves in a cavity and a packet in a trap (docs/notes.md)."""
     widths = (20,) * 3 if problem.domain.dimension == 1 else (45,) * 3
-    return Siren(widths=widths, frequencies=frequencies, holes=problem.domain.shaped)
+    return Siren(widths=widths, frequencies=frequencies, holes=bool(holes(problem, None)))
 
 
 def slower(network: Architecture, problem: Problem, share: float) -> Architecture:
