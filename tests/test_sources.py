@@ -7,7 +7,9 @@ import pytest
 import dsgnar as ds
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.model import default_network, other_network
+from dsgnar.solving.settings import Settings
 from dsgnar.solving.sources import sources
+from dsgnar.solving.tolerance import kinds
 from dsgnar.suite.pinnacle import shaped
 
 
@@ -36,3 +38,12 @@ def test_waves_of_a_source_around_balls_are_begun_with():
     scales = estimate(problem)
     chosen = other_network(problem, scales, default_network(problem, scales))
     assert isinstance(chosen, ds.Siren) and chosen.holes and chosen.frequencies[1] >= 8
+
+
+def test_a_first_network_that_is_too_slow_is_tried_once_and_the_next_weighs_the_equation_fully():
+    (first, once), (second, settings) = kinds(shaped.poisson3d(), None, Settings(), ds.MLP)
+    assert first is None and once.chosen_method().restarts == 0
+    assert isinstance(second, ds.Siren) and settings.chosen_method().interior_weight == 1
+    assert settings.chosen_method().restarts == Settings().chosen_method().restarts == 2
+    slow = stated(lambda x, y: 1 + x)
+    assert [s.chosen_method().interior_weight for _, s in kinds(slow, None, Settings(), ds.MLP)] == [0.01, 0.01]

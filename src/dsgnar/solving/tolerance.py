@@ -84,14 +84,20 @@ def _wider(network: Network, factor: float) -> Network | None:
 def kinds(
     problem: Problem, network: Network | None, settings: Settings, first: Callable[[], Network]
 ) -> Iterator[tuple[Network | None, Settings]]:
-    """What to try without a tolerance; `first` tells which network was tried first."""
-    yield network, settings
-    if network is None and not problem.inverse and settings.for_problem(problem).chosen_method().scaled:
-        scales = foreseen(problem, settings.scales)
-        other = _in(settings, problem, scales)
-        if followed(problem, scales) is not None and other.chosen_method().interior_weight == FAST.interior_weight:
-            other = with_options(other, {"interior_weight": 1.0})
-        yield other_network(problem, scales, first()), other
+    """What to try without a tolerance; `first` tells which network was tried first.
+
+    Where sources are faster than the first network begins, it is not tried from other parameters.
+    """
+    if network is not None or problem.inverse or not settings.for_problem(problem).chosen_method().scaled:
+        yield network, settings
+        return
+    scales = foreseen(problem, settings.scales)
+    fast = followed(problem, scales) is not None
+    yield network, with_options(settings, {"restarts": 0}) if fast else settings
+    other = _in(settings, problem, scales)
+    if fast and other.chosen_method().interior_weight == FAST.interior_weight:
+        other = with_options(other, {"interior_weight": 1.0})
+    yield other_network(problem, scales, first()), other
 
 
 def reach(
