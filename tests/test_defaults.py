@@ -246,6 +246,10 @@ def test_where_time_runs_out_a_fair_attempt_at_all_of_it_counts(monkeypatch):
     assert intervals.settled(context, at_the_end) is at_the_end
     worse = dataclasses.replace(at_the_end, relative=(0.1, 0.1))  # than the attempt at all of the time
     assert intervals.settled(context, worse).times == (0.0, 1.0)
+    monkeypatch.setattr(judging, "here", lambda *_: (0.05,))  # a rough one counts where nothing else was found
+    rough = intervals.again(context, state)
+    assert rough.whole is state.iterate.theta and intervals.settled(context, rough).times == (0.0, 1.0)
+    assert intervals.settled(context, dataclasses.replace(stopped, best=None)).times == (0.0, 0.5, 0.8)
     monkeypatch.setattr(judging, "here", lambda *_: (0.5,))
     assert intervals.again(context, state).whole is None  # a failure is not kept
 

@@ -301,7 +301,7 @@ def test_column_one_is_empty_without_a_file():
 
 
 def test_names_of_cases():
-    assert [case.name for case in pinnacle.cases()] == list(CASES) and len(CASES) == 14
+    assert [case.name for case in pinnacle.cases()] == list(CASES) and len(CASES) == 15
     assert [case.name for case in pinnacle.cases(["ks", "burgers1d-c"])] == ["Burgers1d-C", "KS"]
     with pytest.raises(ValueError, match="no case 'burgers'"):
         pinnacle.cases(["burgers"])

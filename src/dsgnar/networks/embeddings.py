@@ -17,8 +17,10 @@ unchanged and comes last.
 
 In the code the mode m_k on an axis is the frequency m_k / (upper - lower), in turns per unit of length.
 
-Embeddings consist of slices, sums, products, roundings, sines and cosines only, with Python numbers as
-constants, so that every precision and every way of differentiating them works.
+A network may see holes of the domain too (`holes.py`).
+
+Embeddings consist of elementary functions only, with Python numbers as constants, so that every precision and every way of
+differentiating them works.
 """
 
 import dataclasses
@@ -33,6 +35,7 @@ import numpy as np
 from jax import Array, lax
 
 from dsgnar.calculus.elementary import angle
+from dsgnar.networks.holes import Hole
 
 Spacing = Literal["linear", "dyadic"]
 
@@ -52,13 +55,14 @@ def check_count(value: Any, name: str) -> int:
 class Inputs:
     """The coordinates that a network receives, in the order of the axes of the domain.
 
-    `bounds` holds (lower, upper) of every axis, `time` the index of the time axis (None: steady) and
-    `periodic` the indices of the periodic axes.
+    `bounds` holds (lower, upper) of every axis, `time` the index of the time axis (None: steady),
+    `periodic` the indices of the periodic axes, and `holes` the holes of the domain.
     """
 
     bounds: tuple[tuple[float, float], ...]
     time: int | None = None
     periodic: tuple[int, ...] = ()
+    holes: tuple[Hole, ...] = ()
 
     def __post_init__(self):
         bounds = tuple((float(lower), float(upper)) for lower, upper in self.bounds)

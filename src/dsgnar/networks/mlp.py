@@ -9,6 +9,9 @@ At the start a_l = 1, all biases are zero, hidden weights are orthogonal with ga
 contraction of tanh), output weights are LeCun-normal. So all units of the first layer bend at the origin. With
 `spread` sigma they bend all over the box: W_1 is normal with variance sigma^2/d_0, b_1 = -W_1 c with c uniform in
 [-1, 1]^d_0. Boundary layers and oscillations are then found sooner (docs/notes.md).
+
+With `holes` e has features of the holes of the domain behind the coordinates (`holes.py`). Their weights begin as if there
+were no others, and so do those of the coordinates.
 """
 
 import dataclasses
@@ -25,6 +28,7 @@ from jax import Array
 from dsgnar.calculus.precision import x64
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal, to_array
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
+from dsgnar.networks.holes import Around, beside
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,13 +37,15 @@ class MLP(Architecture):
 
     The default, six layers of 16, is the paper's for Burgers' equation in single precision. `modes` asks for
     that many Fourier features per spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`).
-    With `spread` the first layer starts with slopes of that size and with its units centred all over [-1, 1]^d.
+    With `spread` the first layer starts with slopes of that size and with its units centred all over [-1, 1]^d. With
+    `holes` it sees the holes of a domain beside the coordinates.
     """
 
     widths: Sequence[int] = (16,) * 6
     modes: int | None = None
     spacing: Spacing | None = None
     spread: float = 0.0
+    holes: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "MLP"))
@@ -51,17 +57,25 @@ class MLP(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "TanhNetwork":
         check_count(outputs, "MLP: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
+        around = Around(inputs.holes) if self.holes and inputs.holes else None
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
         layers = []
         for index, (n_in, n_out) in enumerate(itertools.pairwise(sizes)):
-            weight, bias = orthogonal(rng, n_in, n_out), 0.0
-            if index == 0 and self.spread:
-                weight = rng.normal(size=(n_in, n_out)) * self.spread / math.sqrt(n_in)
-                bias = -np.sum(rng.uniform(-1.0, 1.0, (n_in, n_out)) * weight, axis=0)
+            weight, bias = self._first(rng, n_in, n_out) if index == 0 else (orthogonal(rng, n_in, n_out), 0.0)
+            if index == 0 and around is not None:
+                more, shift = self._first(rng, around.size, n_out)
+                weight, bias = np.concatenate([weight, more]), bias + shift
             layers.append(TanhLayer(Affine.of(weight, dtype, bias), to_array(1.0, dtype)))
         layers = tuple(layers)
-        return TanhNetwork(embedding, layers, Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype))
+        return TanhNetwork(embedding, layers, Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype), around)
+
+    def _first(self, rng: np.random.Generator, n_in: int, n_out: int) -> tuple[np.ndarray, np.ndarray | float]:
+        """Weight and bias of the first layer."""
+        if not self.spread:
+            return orthogonal(rng, n_in, n_out), 0.0
+        weight = rng.normal(size=(n_in, n_out)) * self.spread / math.sqrt(n_in)
+        return weight, -np.sum(rng.uniform(-1.0, 1.0, (n_in, n_out)) * weight, axis=0)
 
 
 class TanhLayer(eqx.Module):
@@ -80,9 +94,10 @@ class TanhNetwork(eqx.Module):
     embedding: Embedding
     layers: tuple[TanhLayer, ...]
     output: Affine
+    around: Around | None = None
 
     def __call__(self, x: Array) -> Array:
-        h = self.embedding(x)
+        h = beside(self.embedding(x), self.around, x)
         for layer in self.layers:
             h = layer(h)
         return self.output(h)

@@ -26,6 +26,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dsgnar.calculus.elementary import angle
@@ -41,6 +42,7 @@ from dsgnar.networks.embeddings import (
     embed,
     feature_frequencies,
 )
+from dsgnar.networks.holes import Around, beside
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +53,8 @@ class Siren(Architecture):
     hardest). `train_frequency=False` keeps the frequencies. `modes` asks for that many Fourier features per
     spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`). With `frequencies` the first layer starts
     with waves of up to so many radians per unit of length along each axis. `wide` makes the sums of a network in single
-    precision in double: parameters, waves and what enters a wave stay in single.
+    precision in double: parameters, waves and what enters a wave stay in single. With `holes` it sees the holes of a domain
+    beside the coordinates (`holes.py`), and begins slowly with them.
     """
 
     widths: Sequence[int] = (40,) * 4
@@ -61,6 +64,7 @@ class Siren(Architecture):
     spacing: Spacing | None = None
     frequencies: Sequence[float] | None = None
     wide: bool = False
+    holes: bool = False
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "Siren"))
@@ -73,6 +77,7 @@ class Siren(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "SineNetwork":
         check_count(outputs, "Siren: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
+        around = Around(inputs.holes) if self.holes and inputs.holes else None
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
         layers = []
@@ -84,9 +89,13 @@ class Siren(Architecture):
                 fast = feature_frequencies(embedding, inputs, self.frequencies, "Siren")
                 weight = rng.uniform(-1.0, 1.0, (n_in, n_out)) * fast[:, None] / self.omega
                 bias = rng.uniform(-math.pi, math.pi, n_out) / self.omega
+            if index == 0 and around is not None:
+                bound = 1 / math.sqrt(around.size) / self.omega
+                weight = np.concatenate([weight, rng.uniform(-bound, bound, (around.size, n_out))])
             log_frequency = to_array(math.log(self.omega), dtype) if self.train_frequency else None
             layers.append(SineLayer(Affine.of(weight, dtype, bias), log_frequency, float(self.omega), self.wide))
-        return SineNetwork(embedding, tuple(layers), Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype), self.wide)
+        output = Affine.of(lecun_normal(rng, sizes[-1], outputs), dtype)
+        return SineNetwork(embedding, tuple(layers), output, self.wide, around)
 
 
 class SineLayer(eqx.Module):
@@ -118,9 +127,10 @@ class SineNetwork(eqx.Module):
     layers: tuple[SineLayer, ...]
     output: Affine
     wide: bool = eqx.field(static=True, default=False)
+    around: Around | None = None
 
     def __call__(self, x: Array) -> Array:
-        h = self.embedding(x)
+        h = beside(self.embedding(x), self.around, x)
         for layer in self.layers:
             h = layer(h)
         if self.wide and h.dtype == jnp.float32:

@@ -27,7 +27,7 @@ import numpy as np
 from jax.scipy.special import erfc
 from jaxtyping import Array, Float
 
-from dsgnar.problem.corners import SAME, Point, Start, at
+from dsgnar.problem.corners import SAME, Point, Start, at, diffuses_alone
 
 GRID = 500  # pieces of an axis in each of which a break is sought
 HALVINGS = 45
@@ -68,7 +68,9 @@ def initial_breaks(start: Start, size: float, begin: float) -> Callable[[Point],
     """
     domain = start.domain
     name, *others = domain.space
-    if others or name in start.problem.periodic or start.diffusing(name) is None:
+    if others or name in start.problem.periodic or start.equation is None or None in start.starts.values():
+        return None
+    if not diffuses_alone(start.problem, start.unknown, start.equation, domain.index(name)):
         return None
     found, time = list(_breaks(start, domain.index(name), size)), start.time
     if not 0 < len(found) <= MOST:

@@ -41,10 +41,15 @@ class Condition:
     measured: "Measurements | None" = None  # values that the residual has at its points, up to their noise
 
     @property
+    def inside(self) -> bool:
+        return isinstance(self.part, Interior)
+
+    @property
     def initial_weight(self) -> float:
+        """Its own, or that of its kind; a method may have another for equations inside (`interior_weight`)."""
         if self.weight is not None:
             return self.weight
-        return INTERIOR_WEIGHT if isinstance(self.part, Interior) else 1.0
+        return INTERIOR_WEIGHT if self.inside else 1.0
 
 
 def interior(residual: Callable, **options: Unpack[Options]) -> Condition:

@@ -6,9 +6,10 @@ in F, along d and 1 those of u_d and u in B.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -25,16 +26,31 @@ SAME = 1e-3  # by which a diffusivity may vary along a wall, or with a jump
 Point = Float[Array, " d"]
 
 
+class Stated(Protocol):
+    """What is stated at a wall: the equation of an unknown, and the one condition for it there."""
+
+    @property
+    def equation(self) -> str: ...
+
+    @property
+    def condition(self) -> str: ...
+
+    @property
+    def values(self) -> bool:
+        """Whether the condition gives values, not slopes."""
+        ...
+
+
 @dataclass(frozen=True)
 class Wall:
-    """A face of a box, the equation of an unknown, and the one condition for it there."""
+    """A face of a box with what is stated there."""
 
     equation: str
     condition: str
     axis: int
     place: float
     inward: float  # 1 at a lower face, -1 at an upper one
-    values: bool  # whether the condition gives values, not slopes
+    values: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,25 +74,17 @@ class Start:
 
     # --- what is stated -----------------------------------------------------------------------------------------------
 
-    def walls(self) -> Iterator[Wall]:
-        """Walls towards which the unknown diffuses, with a condition about it alone."""
-        for axis, side in self.domain.faces:
-            condition, i = condition_at(self.problem, self.unknown, (axis, side)), self.domain.index(axis)
-            equation = self.diffusing(axis)
-            if axis in self.problem.periodic or condition is None or equation is None:
-                continue
-            keys = self.problem.requests[condition][self.unknown]
-            if not any(order(key) > 1 or along(key, self.time, self.time) for key in keys):
-                lower, upper = self.domain.bounds[i]
-                place, inward = (lower, 1.0) if side == "lower" else (upper, -1.0)
-                yield Wall(equation, condition, i, place, inward, not any(map(order, keys)))
-
-    def diffusing(self, axis: str) -> str | None:
-        """The equation by which the unknown diffuses along an axis, where what it begins with is known."""
-        if self.equation is None or any(name is None for name in self.starts.values()):
+    def stated(self, condition: str | None, axes: Sequence[int]) -> tuple[str, str, bool] | None:
+        """Equation, condition, and whether that gives values, at a wall towards which the unknown diffuses along axes."""
+        equation = self.equation
+        if condition is None or equation is None or any(name is None for name in self.starts.values()):
+            return None  # or nothing says how it begins
+        if not all(diffuses_alone(self.problem, self.unknown, equation, i) for i in axes):
             return None
-        alone = diffuses_alone(self.problem, self.unknown, self.equation, self.domain.index(axis))
-        return self.equation if alone else None
+        keys = self.problem.requests[condition][self.unknown]
+        if any(order(key) > 1 or along(key, self.time, self.time) for key in keys):
+            return None
+        return equation, condition, not any(map(order, keys))
 
     @cached_property
     def starts(self) -> dict[str, str | None]:
@@ -118,20 +126,20 @@ class Start:
         j = self.problem.unknowns.index(self.unknown)
         return root(partial(self._constant, condition, x, j)) - self.initial(x)[j]
 
-    def numbers(self, wall: Wall, x: Point, place: Array, inward: Array) -> Array:
-        """The diffusivity, that after a jump, and c_1, c_2, .. at a point of a wall (`layers.py`)."""
-        D = diffusivity(self, wall, x, place, jnp.zeros(()))
+    def numbers(self, wall: "Stated", x: Point, distance: Callable[[Point], Array]) -> Array:
+        """The diffusivity, that after a jump, and c_1, c_2, .. at a point of a wall (`layers.py`), by the distance to it."""
+        D = self._diffusivity(wall, x, distance, jnp.zeros(()))
         rate = root(self.having(wall.equation, x, self.since))
         if not wall.values:
-            return jnp.stack([D, D, *self._of_slope(wall, x, place, inward, D, rate)])
+            return jnp.stack([D, D, *self._of_slope(wall, x, distance, D, rate)])
         j = self.problem.unknowns.index(self.unknown)
         given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
-        after = diffusivity(self, wall, x, place, self.jump(wall.condition, x))
+        after = self._diffusivity(wall, x, distance, self.jump(wall.condition, x))
         return jnp.stack([D, after, jnp.zeros(()), (jax.grad(given)(x[self.time]) - rate) / D])
 
-    def _of_slope(self, wall: Wall, x: Point, place, inward, D: Array, rate: Array) -> list[Array]:
+    def _of_slope(self, wall: "Stated", x: Point, distance: Callable, D: Array, rate: Array) -> list[Array]:
         """c_1, c_2, .. where a condition is on the slope."""
-        slope = jax.grad(self.having(wall.condition, x, lambda z: inward * (z[wall.axis] - place)))(0.0)
+        slope = jax.grad(self.having(wall.condition, x, distance))(0.0)
         with_value = self.having(wall.condition, x, lambda z: jnp.ones(()))
         value, curvature = jax.grad(with_value)(0.0), jax.grad(jax.grad(with_value))(0.0)
 
@@ -159,15 +167,25 @@ class Start:
         """The time since the first instant."""
         return x[self.time] - self.domain.bounds[self.time][0]
 
+    def _diffusivity(self, wall: "Stated", x: Point, distance: Callable, jump: Array) -> Array:
+        """-F_(u_dd) / F_(u_t), with the unknown changed by a jump."""
 
-def diffusivity(start: Start, wall: Wall, x: Point, place: Array, jump: Array) -> Array:
-    """-F_(u_xx) / F_(u_t), with the unknown changed by a jump."""
+        def along(more):
+            changed = lambda a: self.having(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
+            return jax.grad(changed)(0.0)
 
-    def along(more):
-        changed = lambda a: start.having(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
-        return jax.grad(changed)(0.0)
+        return -along(lambda z: distance(z) ** 2 / 2) / along(self.since)
 
-    return -along(lambda z: (z[wall.axis] - place) ** 2 / 2) / along(start.since)
+
+def walls(start: Start) -> Iterator[Wall]:
+    """Walls towards which the unknown diffuses, with a condition about it alone."""
+    domain, problem = start.domain, start.problem
+    for axis, side in domain.faces:
+        condition, i = condition_at(problem, start.unknown, (axis, side)), domain.index(axis)
+        stated = None if axis in problem.periodic else start.stated(condition, (i,))
+        if stated is not None:
+            place, inward = (domain.bounds[i][0], 1.0) if side == "lower" else (domain.bounds[i][1], -1.0)
+            yield Wall(stated[0], stated[1], i, place, inward, stated[2])
 
 
 def involved(problem: Problem, name: str) -> set[str]:

@@ -20,6 +20,7 @@ B_uu comes in. Where several walls of a box with jumps of their values meet, the
 
 None of this applies where an unknown does not diffuse along the axis, other unknowns diffuse in its equation, its wall has
 conditions with other unknowns, or a jump changes the diffusivity. In more than one dimension of space only c_0 counts.
+Shapes have layers of their own (`shape_layers.py`).
 """
 
 import itertools
@@ -36,7 +37,7 @@ from jax.scipy.special import erfc
 from jaxtyping import Array
 
 from dsgnar.calculus.streams import stream
-from dsgnar.problem.corners import SAME, Point, Start, Wall, at
+from dsgnar.problem.corners import SAME, Point, Start, Wall, at, walls
 from dsgnar.problem.domain import Box, Initial
 from dsgnar.problem.sampling import sample
 
@@ -104,7 +105,7 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
     """The layers of an unknown of a given size, where they can be seen."""
     domain, compiled = start.domain, {}
     point = len(domain.space) == 1  # a wall is one
-    for wall in start.walls():
+    for wall in walls(start):
         points = sample(Initial(), domain, ALONG, stream(0, "layers"))
         points[:, wall.axis] = wall.place
         points = jnp.asarray(np.unique(points, axis=0))
@@ -115,7 +116,7 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
             continue
         key = wall.condition, wall.axis
         if key not in compiled:  # both ends of an axis may share a condition
-            compiled[key] = jax.jit(jax.vmap(partial(start.numbers, wall), (0, None, None)))
+            compiled[key] = jax.jit(jax.vmap(partial(_numbers, start, wall), (0, None, None)))
         D, after, *terms = np.asarray(compiled[key](points, wall.place, wall.inward)).T
         mean = float(np.mean(D))
         if not (0 < mean < math.inf and np.all(np.abs(np.concatenate([D, after]) - mean) <= SAME * mean)):
@@ -130,6 +131,10 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
         if np.isfinite(sizes).all() and max(sizes) > SMALLEST * size:
             even = bool(np.ptp(jumps) <= SMALLEST * size)
             yield Layer(wall, mean, partial(_constant, float(jumps[0])) if even else jump, tuple(numbers))
+
+
+def _numbers(start: Start, wall: Wall, x: Point, place: Array, inward: Array) -> Array:
+    return start.numbers(wall, x, lambda z: inward * (z[wall.axis] - place))
 
 
 def _constant(value: float, x: Point) -> float:

@@ -51,6 +51,22 @@ class Region(Box):
         axes = dict.fromkeys(axis for leaf, _ in self.shape.leaves for axis in leaf.flat)
         return tuple((axis, side) for axis in axes for side in ("lower", "upper"))
 
+    @property
+    def holes(self) -> tuple[tuple[tuple[float, ...], float], ...]:
+        """Middle and radius of every hole: a primitive that is cut out, wholly within the bounds, and holds its middle.
+
+        The radius is that of the largest ball about the middle which the hole holds.
+        """
+        out, bounds = [], np.array(self.shape.bounds)
+        for leaf, sign in self.shape.leaves:
+            lower, upper = np.array(leaf.bounds).T
+            middle = (lower + upper) / 2
+            radius = -float(leaf.depth(middle[None], np)[0])
+            within = np.all(lower > bounds[:, 0]) and np.all(upper < bounds[:, 1])
+            if sign < 0 and within and radius > 0 and not self.shape.inside(middle[None])[0]:
+                out.append((tuple(map(float, middle)), radius))
+        return tuple(out)
+
     def with_interval(self, axis: str, interval: tuple[float, float]) -> "Region":
         """The same region with another interval on an axis of time or of a parameter."""
         if self.index(axis) < len(self.shape.axes):

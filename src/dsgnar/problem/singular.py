@@ -1,8 +1,8 @@
 """Singular parts that a statement implies, found and added to the network (`Problem.implied`).
 
-Where conditions do not fit each other, at a wall and the first instant (`layers.py`) or at the corners of a rectangle
-(`wedges.py`), and where initial values or their slopes jump (`breaks.py`), a solution is singular, and no network follows
-it. Its singular part is known.
+Where conditions do not fit each other, at a wall and the first instant (`layers.py`, `shape_layers.py`) or at the corners of
+a rectangle (`wedges.py`), and where initial values or their slopes jump (`breaks.py`), a solution is singular, and no
+network follows it. Its singular part is known.
 """
 
 import inspect
@@ -21,6 +21,7 @@ from dsgnar.problem.domain import Box
 from dsgnar.problem.layers import BEGIN, SMALLEST, initial_layers
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.scales import Scales
+from dsgnar.problem.shape_layers import shape_layers
 from dsgnar.problem.wedges import wedges
 
 LARGEST = 32.0  # a part over the size of its unknown at the far end of the box; where it is larger, other terms take over
@@ -41,12 +42,14 @@ def with_singular_parts(problem: Problem, scales: Scales) -> Problem:
 def singular_parts(problem: Problem, scales: Scales) -> dict[str, Callable]:
     """The singular part of every unknown that has one, a function of all axes."""
     domain, out = problem.domain, {}
-    if domain.shaped or problem.inverse or not domain.space:
+    if problem.inverse or not domain.space or (domain.shaped and domain.time is None):
         return {}
     for unknown, size in zip(problem.unknowns, scales.unknowns, strict=True):
         if unknown not in problem.hard and unknown not in problem.known:
             if domain.time is None:
                 part = _at_corners(problem, unknown, size)
+            elif domain.shaped:
+                part = shape_layers(Start(problem, unknown), size)
             else:
                 start = Start(problem, unknown)
                 part = _together(initial_layers(start, size), initial_breaks(start, size, BEGIN))

@@ -222,6 +222,7 @@ class Context:
 
 def _first(problem: Problem, settings: Resolved, theta: np.ndarray, plan: Plan) -> State:
     """Where the optimiser begins in a time interval."""
-    weights = np.array([c.initial_weight for c in problem.conditions.values()])
+    inside = settings.method.interior_weight
+    weights = np.array([c.initial_weight if c.weight or not c.inside else inside for c in problem.conditions.values()])
     first = theta.astype(DTYPES[plan.precision])
     return State(first, weights / weights.mean(), settings.method.radius, iteration=plan.begun)

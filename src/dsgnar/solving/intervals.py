@@ -2,7 +2,8 @@
 
 An interval whose residuals are not small against their terms is cut and begun again; after one that was solved at once the
 next is longer by half. What remains is divided evenly, so the last interval is no splinter. A march does not build on an
-interval that failed. Where time runs out before the end is reached, an attempt at all of it counts, if there was a fair one.
+interval that failed. Where time runs out before the end is reached, an attempt at all of it counts, if there was a fair one;
+where the march got nowhere, a rough one will do.
 
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 LONGER = 1.5
 NEARLY = 10.0  # by which an interval of a march may miss its goal
 LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
-FAIR = 0.1  # residuals over their terms of an attempt at all of the time that is better than none
+ROUGH = 0.1  # residuals over their terms with which an attempt at all of the time is better than nothing
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
@@ -174,7 +175,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if size <= min(FAILED, NEARLY * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
-    if _whole(context, state) and size <= FAIR:
+    if _whole(context, state) and size <= ROUGH:
         state = replace(state, whole=_better(state, size).best)
     state = replace(state, best=None, best_stop=None)  # of another interval than the next
     share = 0.5 if size <= FAILED else 0.25
@@ -262,7 +263,9 @@ def settled(context: "Context", state: RunState) -> RunState:
         times = (state.times[0], context.march.times[-1])
         past = dict(finished=(), worst=None, relative=None, terms=None)
         at_once = replace(state, iterate=iterate, plan=plan, times=times, **past)
-        if has_next(context, state) or max(judging.here(context, at_once)) < max(judging.relative(context, state)):
+        size = max(judging.here(context, at_once))
+        early = has_next(context, state)
+        if size <= (FAILED if state.finished else ROUGH) if early else size < max(judging.relative(context, state)):
             return at_once
     if state.best is None or max(judging.here(context, state)) <= state.best_residual:
         return state

@@ -26,6 +26,7 @@ from dsgnar.optimise.optimiser import Optimiser
 from dsgnar.optimise.radius import Bracket, Probes, Search
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.optimise.sketch import SRCT, AllColumns, Buckets, ColumnSketch, CountSketch, Groups, RowSketch
+from dsgnar.problem.conditions import INTERIOR_WEIGHT
 
 Rows = Literal["buckets", "hashes"]
 Columns = Literal["all", "groups", "srct"]
@@ -84,6 +85,7 @@ class Method:
     # --- weights (Algorithm 4)
     exponent: float = 0.0  # alpha of UpdateWeights (section 4.2); 0: weights stay, scales make conditions comparable
     weight_floor: float = 1e-8  # eps of UpdateWeights
+    interior_weight: float = INTERIOR_WEIGHT  # of equations that have no weight of their own
     data_weight: float = 1e-4  # of data in the end, over the smallest weight of an equation (optimise/annealing.py)
 
     # --- stages (sections 3.1 and 4.2, Algorithm 5)
@@ -167,7 +169,7 @@ _COUNTS = "hopeless undamped redraws cuts restarts depth sub_batch ramp wait ret
 _ABOVE_ONE = "search_patience probe_range search_growth search_reach".split()
 _NUMBERS = (
     "sketch_share large_share search_tolerance slack radius minimum_radius overshoot columns_from weight_floor gain wider "
-    "at_floor no_damping fallen fallen_loss far single_above gap wide_gap interval_goal data_weight"
+    "at_floor no_damping fallen fallen_loss far single_above gap wide_gap interval_goal data_weight interior_weight"
 ).split()
 _SHARES = "shrink ramp_from".split()
 _SIGNED = "exponent slope correlation perturbation".split()
@@ -204,8 +206,7 @@ def check_constant(name: str, value: Any) -> None:
 
 FAST = Method("fast")  # measured on Burgers, see docs/notes.md
 
-# Algorithms 1 to 5 with the settings of sections 3.1, 4.2 and Appendix A. The wait of 80 iterations is the authors', and so
-# is a stop at ten times the minimum radius that the paper prints.
+# Algorithms 1 to 5, sections 3.1, 4.2, Appendix A. The wait of 80 and a stop at ten times the printed radius: the authors'.
 PAPER = Method(
     "paper",
     scaled=False,
@@ -249,8 +250,7 @@ def compose(method: Method, sketch: tuple[int, int], columns: int, seed: int, re
     """The optimisers of stage 1 and of the later ones; `sketch` has the rows of each. `method` is that of one precision."""
     jacobian = Jacobian(
         residuals, _rows(method, sketch[0]), _columns(method.column_sketch, columns, residuals),
-        chunk=method.chunk,
-        batch=method.batch, sub_batch=method.sub_batch,
+        chunk=method.chunk, batch=method.batch, sub_batch=method.sub_batch,
     )  # fmt: skip
     early = Optimiser(
         residuals,

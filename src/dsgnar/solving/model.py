@@ -10,13 +10,16 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES, Precision, x64
 from dsgnar.networks import MLP, Architecture, Inputs, Siren, begun_at, cast, check_network
 from dsgnar.networks.composed import compose, shared
+from dsgnar.networks.holes import Hole
 from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
+from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.march import Intervals, March
-from dsgnar.solving.survey import SLOWEST, survey
+from dsgnar.solving.sources import followed
+from dsgnar.solving.survey import SLOWEST, begin_with, survey
 
 Network = Architecture | Callable
 
@@ -71,12 +74,14 @@ def default_network(problem: Problem, scales: Scales | None) -> Architecture:
     ordinary differential equations over an interval of time to 1e-12 in double. In one variable, units that start all over
     the interval find boundary layers; in several no difference was seen on boxes. Solutions that oscillate are given sines
     that vary as fast (`survey.py`): from others they were not found at all. On shapes in the plane (Poisson2d-CG of
-    `suite/pinnacle/`, seed 0) four layers of 30 ended at 1.8e-2, and of 40, spread out, at 8e-4. With time as a third axis
-    iterations of the larger one took too long.
+    `suite/pinnacle/`, seed 0) four layers of 30 ended at 1.8e-2, of 40, spread out, at 8e-4, and of 30 or 40 that see the
+    holes of the shape (`networks/holes.py`) at 2e-5. With time as a third axis iterations of larger ones took too long.
     """
     seen = None if scales is None else survey(problem, scales)
     if seen is not None and seen.fast:
         return _sines(problem, seen.begin_with())
+    if holes(problem, scales):
+        return MLP(widths=(30,) * 4, spread=2.0, holes=True)
     if problem.domain.shaped and problem.domain.dimension == 2:
         return MLP(widths=(40,) * 4, spread=2.0)
     return MLP(widths=(12,) * 3, spread=2.0) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
@@ -86,18 +91,22 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
     """A network of another kind, for a problem that the default one did not solve.
 
     Sines after the tanh network: a Poisson equation in three variables ended at 1.1e-4 with it and at 8e-9 with them (seed
-    10), heat in two and time at 2e-8 and 7e-7 (seed 1), so neither is the better one for all.
+    10), heat in two and time at 2e-8 and 7e-7 (seed 1), so neither is the better one for all. Where a survey sees nothing
+    they are as fast as the sources (`sources.py`).
     """
     if isinstance(first, Siren):
         return MLP(widths=(20,) * 3, spread=2.0) if problem.domain.dimension == 1 else MLP(widths=(30,) * 4)
-    seen = survey(problem, scales)
-    return _sines(problem, (2 * SLOWEST,) * problem.domain.dimension if seen is None else seen.begin_with())
+    seen, given = survey(problem, scales), followed(problem, scales)
+    if seen is not None:
+        return _sines(problem, seen.begin_with())
+    slow = (2 * SLOWEST,) * problem.domain.dimension
+    return _sines(problem, slow if given is None else tuple(map(max, slow, begin_with(given))))
 
 
 def _sines(problem: Problem, frequencies: tuple[float, ...]) -> Siren:
     """Layers of 45 in several variables: of 30 were too few for waves in a cavity and a packet in a trap (docs/notes.md)."""
     widths = (20,) * 3 if problem.domain.dimension == 1 else (45,) * 3
-    return Siren(widths=widths, frequencies=frequencies)
+    return Siren(widths=widths, frequencies=frequencies, holes=bool(holes(problem, None)))
 
 
 def slower(network: Architecture, problem: Problem, share: float) -> Architecture:
@@ -122,7 +131,7 @@ def build(
     domain, dtype, count = problem.domain, DTYPES[precision], len(shared(problem))
     time_axis = None if domain.time is None else domain.index(domain.time)
     bounds = domain.bounds if scales is None else ((-1.0, 1.0),) * domain.dimension
-    inputs = Inputs(bounds, time_axis, tuple(domain.index(a) for a in problem.periodic))
+    inputs = Inputs(bounds, time_axis, tuple(domain.index(a) for a in problem.periodic), holes(problem, scales))
     key = jax.random.key(seed)
     key = jax.random.fold_in(key, interval) if interval else key
     if isinstance(network, Architecture):
@@ -132,3 +141,15 @@ def build(
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)
     return compose(module, problem, inputs, scales, key, dtype)
+
+
+def holes(problem: Problem, scales: Scales | None) -> tuple[Hole, ...]:
+    """The holes of a domain in the coordinates of its network."""
+    if not isinstance(problem.domain, Region):
+        return ()
+    shape, out = problem.domain.shape, []
+    axes = [(0.0, 1.0)] * len(shape.axes) if scales is None else scales.axes[: len(shape.axes)]
+    for middle, radius in problem.domain.holes:
+        place = tuple((c - centre) / half for c, (centre, half) in zip(middle, axes, strict=True))
+        out.append(Hole(place, tuple(half / radius for _, half in axes), shape.size / radius))
+    return tuple(out)

@@ -32,7 +32,7 @@ class RunState:
     best_residual: float = math.inf  # its largest residual over its terms; of the last attempt at an interval
     best_stop: StopReason | None = None  # and why it ended
     focused: bool = False  # whether points are drawn where residuals are large, since they were in few places
-    whole: np.ndarray | None = None  # parameters of an attempt at all of the time, where that did not fail
+    whole: np.ndarray | None = None  # parameters of an attempt at all of the time, where that was not all wrong
     finished: tuple[np.ndarray, ...] = ()  # parameters of the intervals that are solved
     worst: tuple[float, ...] | None = None  # their largest held-out residuals, by condition
     relative: tuple[float, ...] | None = None  # their largest residuals over the size of their terms, by condition

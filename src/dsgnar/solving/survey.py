@@ -70,9 +70,8 @@ class Survey:
         return frequency >= fast and (slope >= fast or mixed) and slope <= STEEP * frequency
 
     def begin_with(self) -> tuple[float, ...]:
-        """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to
-        powers of two, so that no run depends on the last digits of a rough solution."""
-        return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in self.frequencies)
+        """Frequencies for the first layer of a network."""
+        return begin_with(self.frequencies)
 
 
 @x64
@@ -117,7 +116,8 @@ def rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float]
 @x64
 def _in_slices(problem: Problem, scales: Scales) -> tuple[Correction, float] | None:
     """A rough solution in slices of time, where there is time that can be cut."""
-    cut = problem.domain.dimension > 1 and problem.domain.time is not None and why_not(problem) is None
+    domain = problem.domain
+    cut = domain.dimension > 1 and domain.time is not None and not domain.shaped and why_not(problem) is None
     return in_slices(problem, scales) if cut else None
 
 
@@ -191,9 +191,20 @@ def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float) ->
         by_degree = np.bincount(space.degrees[:, i], energy)
         rest = np.cumsum(by_degree[::-1])[::-1] / by_degree.sum()
         end = int(np.count_nonzero(rest > beyond)) - 1  # the last degree that counts
-        frequency = math.pi * ((end + 1) // 2) if wraps else max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3))
-        out.append(math.inf if end > FULL * (len(by_degree) - 1) else frequency)
+        found = math.pi * ((end + 1) // 2) if wraps else frequency(end)
+        out.append(math.inf if end > FULL * (len(by_degree) - 1) else found)
     return out
+
+
+def frequency(end: int) -> float:
+    """That of a cosine whose Chebyshev coefficients end at a degree."""
+    return max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3))
+
+
+def begin_with(frequencies: tuple[float, ...]) -> tuple[float, ...]:
+    """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to powers
+    of two, so that no run depends on the last digits of a rough solution."""
+    return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in frequencies)
 
 
 def _slopes(space: Polynomials, coefficients: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -22,10 +22,12 @@ from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.estimate import NO_ESTIMATE
+from dsgnar.solving.method import FAST
 from dsgnar.solving.model import Network, default_network, other_network
-from dsgnar.solving.settings import Settings
+from dsgnar.solving.settings import Settings, with_options
 from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.solution import Solution
+from dsgnar.solving.sources import followed
 from dsgnar.solving.verdict import Verdict
 
 FLOOR = 1e-7  # below the errors of single precision
@@ -82,11 +84,20 @@ def _wider(network: Network, factor: float) -> Network | None:
 def kinds(
     problem: Problem, network: Network | None, settings: Settings, first: Callable[[], Network]
 ) -> Iterator[tuple[Network | None, Settings]]:
-    """What to try without a tolerance; `first` tells which network was tried first."""
-    yield network, settings
-    if network is None and not problem.inverse and settings.for_problem(problem).chosen_method().scaled:
-        scales = foreseen(problem, settings.scales)
-        yield other_network(problem, scales, first()), _in(settings, problem, scales)
+    """What to try without a tolerance; `first` tells which network was tried first.
+
+    Where sources are faster than the first network begins, it is not tried from other parameters.
+    """
+    if network is not None or problem.inverse or not settings.for_problem(problem).chosen_method().scaled:
+        yield network, settings
+        return
+    scales = foreseen(problem, settings.scales)
+    fast = followed(problem, scales) is not None
+    yield network, with_options(settings, {"restarts": 0}) if fast else settings
+    other = _in(settings, problem, scales)
+    if fast and other.chosen_method().interior_weight == FAST.interior_weight:
+        other = with_options(other, {"interior_weight": 1.0})
+    yield other_network(problem, scales, first()), other
 
 
 def reach(

@@ -161,6 +161,16 @@ _ALL = (
         cost="ten seconds",
     ),
     Case(
+        "Poisson3d-CG",
+        "-Δu + k² u = f around four balls, k = 8 below z = 1/2 and 10 above, no flux",
+        shaped.poisson3d,
+        surrounded.poisson3d_table,
+        surrounded.poisson3d,
+        (9.47e-2, 5.67e-2),
+        File("ref/poisson_3d.dat", 3, 1),
+        cost="under a minute",
+    ),
+    Case(
         "Heat2d-CG",
         "u_t = Δu around 17 discs that warm it",
         shaped.heat,

@@ -4,7 +4,6 @@
     Poisson2d-CG   -lap(u) + 64 u = 10 (17 + x^2 + y^2) sin(pi x) sin(4 pi y) in [-1, 1]^2 without four discs;
                    u = 0.2 outside, u = 1 on the circles
     Poisson3d-CG   -lap(u) + k^2 u = f in [0, 1]^3 without four balls, k = 8 below z = 1/2 and 10 above;  du/dn = 0
-                   (stated only: there is no reference yet)
     Heat2d-CG      u_t = lap(u) in [-8, 8] x [-12, 12] without 17 discs, t in [0, 3];  u(0) = 0,
                    du/dn = 5 - u on the large circles, 1 - u on the small ones, 0.1 - u outside
     HNd            u_t = lap(u)/5 - |x|^2 exp(|x|^2/2 + t)/5 in the unit ball of five dimensions, t in [0, 1];

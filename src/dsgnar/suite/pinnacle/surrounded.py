@@ -1,4 +1,4 @@
-"""Solutions of the benchmark's cases on domains that are not boxes: expansions around holes, and a formula.
+"""Solutions of the benchmark's cases on domains that are not boxes: expansions around holes, finite elements, a formula.
 
 Tables hold random points of the domain, which are no training points.
 """
@@ -59,6 +59,21 @@ def heat_table() -> Reference:
     stored = truth.load("heat_holes")
     made = stored.reference()
     points = np.stack([*(made.values[name] for name in "xy"), made.points[:, 1]], axis=1)
+    return Reference(points, {"u": made.values["u"]}, made.accuracy, made.source)
+
+
+def poisson3d(points: np.ndarray) -> np.ndarray:
+    """With cells of 1/32."""
+    from dsgnar.suite.truth import balls
+
+    return balls.solve(balls.CELLS, balls.DEGREE, points)[:, None]
+
+
+def poisson3d_table() -> Reference:
+    """The stored table; its axis counts places."""
+    stored = truth.load("balls")
+    made = stored.reference()
+    points = np.stack([made.values[name] for name in "xyz"], axis=1)
     return Reference(points, {"u": made.values["u"]}, made.accuracy, made.source)
 
 

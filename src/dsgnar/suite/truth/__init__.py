@@ -16,7 +16,7 @@ import scipy
 
 from dsgnar.suite.truth.table import Comparison, Table
 
-STORED = ("kdv", "ks", "cavity", "burgers2d", "heat_longtime", "heat_holes")
+STORED = ("kdv", "ks", "cavity", "burgers2d", "heat_longtime", "heat_holes", "balls")
 CHECKED = ("burgers", *STORED)
 DATA = Path(__file__).parent / "data"
 
