@@ -1,0 +1,136 @@
+"""A fifth set: problems of an outsider that were not solved when they were first stated.
+
+python benchmarks/outsider.py                         all of them, seed 0
+python benchmarks/outsider.py call --seed 1
+"""
+
+import development
+import jax.numpy as jnp
+import numpy as np
+from development import P, add, main, ref
+from scipy.integrate import solve_ivp
+from scipy.special import ndtr
+from textbook import bary, cheb, table
+
+import dsgnar as ds
+from dsgnar.problem.reference import interior_grid
+
+P.clear()
+
+
+@add("call")
+def call():
+    """A European call by the price of the share and the time to expiry: its payoff has a kink."""
+    strike, rate, sigma, far = 100.0, 0.05, 0.2, 300.0
+    p = ds.Problem(
+        ds.Box(S=(0, far), tau=(0, 1), time="tau"),
+        ("V",),
+        {
+            "pde": ds.interior(lambda V, S: V.tau - 0.5 * sigma**2 * S**2 * V.SS - rate * S * V.S + rate * V),
+            "payoff": ds.initial(lambda V, S: V - jnp.maximum(S - strike, 0.0)),
+            "worthless": ds.boundary(lambda V: V, faces=[("S", "lower")]),
+            "far": ds.boundary(lambda V, tau: V - far + strike * jnp.exp(-rate * tau), faces=[("S", "upper")]),
+        },
+    )
+
+    def exact(S, tau):
+        d = (np.log(S / strike) + (rate + sigma**2 / 2) * tau) / (sigma * np.sqrt(tau))
+        return {"V": S * ndtr(d) - strike * np.exp(-rate * tau) * ndtr(d - sigma * np.sqrt(tau))}
+
+    return p, ref(dict(S=(0, far, 150), tau=(0, 1, 40)), exact)
+
+
+@add("pulse")
+def pulse():
+    """A pulse of FitzHugh and Nagumo that starts in the middle of a fibre with sealed ends."""
+    L, T, a, b, e = 40.0, 15.0, 0.7, 0.8, 0.08
+    roots = np.roots([-b / 3, 0, b - 1, -a])
+    rest = float(roots[np.abs(roots.imag) < 1e-12].real[0])
+    p = ds.Problem(
+        ds.Box(x=(0, L), t=(0, T)),
+        ("u", "v"),
+        {
+            "u": ds.interior(lambda u, v: u.t - u.xx - u + u**3 / 3 + v),
+            "v": ds.interior(lambda u, v: v.t - e * (u + a - b * v)),
+            "u0": ds.initial(lambda u, x: u - rest - 2.5 * jnp.exp(-((x - L / 2) ** 2) / 10)),
+            "v0": ds.initial(lambda v: v - (rest + a) / b),
+            "ends": ds.boundary(lambda u: u.n),
+        },
+    )
+    n = 140
+    x, D = cheb(n, 0, L)
+    ends = np.linalg.inv(D[np.ix_([0, n], [0, n])])  # values at the ends that make both slopes vanish
+
+    def complete(u):
+        full = np.r_[0, u, 0]
+        full[[0, n]] = -ends @ (D[[0, n]] @ full)
+        return full
+
+    def f(t, y):
+        u, v = complete(y[: n - 1]), y[n - 1 :]
+        rate = (D @ (D @ u))[1:-1] + u[1:-1] - u[1:-1] ** 3 / 3 - v[1:-1]
+        return np.r_[rate, e * (u + a - b * v)]
+
+    begin = np.r_[rest + 2.5 * np.exp(-((x[1:-1] - L / 2) ** 2) / 10), np.full(n + 1, (rest + a) / b)]
+    grid = {"x": interior_grid(0, L, 100), "t": interior_grid(0, T, 60)}
+    y = solve_ivp(f, (0, T), begin, method="LSODA", rtol=1e-11, atol=1e-11, t_eval=grid["t"]).y
+    u = np.stack([complete(one) for one in y[: n - 1].T], axis=1)
+    values = {"u": bary(x, u, grid["x"]), "v": bary(x, y[n - 1 :], grid["x"])}
+    return p, table(grid, values, 1e-8, "Chebyshev collocation")
+
+
+@add("packet")
+def packet():
+    """A packet of about seven oscillations that travels through half of a box."""
+    g = lambda s, xp: xp.exp(-(s**2) / 0.2) * xp.cos(10 * s)
+    speed = lambda s: jnp.exp(-(s**2) / 0.2) * (10 * s * jnp.cos(10 * s) + 10 * jnp.sin(10 * s))
+    p = ds.Problem(
+        ds.Box(x=(-4, 4), t=(0, 3)),
+        ("u",),
+        {
+            "wave": ds.interior(lambda u: u.tt - u.xx),
+            "start": ds.initial(lambda u, x: u - g(x + 1.5, jnp)),
+            "speed": ds.initial(lambda u, x: u.t - speed(x + 1.5)),
+            "ends": ds.boundary(lambda u: u),
+        },
+    )
+    return p, ref(dict(x=(-4, 4, 400), t=(0, 3, 50)), lambda x, t: {"u": g(x + 1.5 - t, np)})
+
+
+@add("hump")
+def hump():
+    """A narrow hump goes once around a ring of 10 m with 2 m/s."""
+    p = ds.Problem(
+        ds.Box(x=(0, 10), t=(0, 5)),
+        ("u",),
+        {
+            "transport": ds.interior(lambda u: u.t + 2 * u.x),
+            "hump": ds.initial(lambda u, x: u - jnp.exp(-((x - 5) ** 2) / (2 * 0.4**2))),
+        },
+        periodic=("x",),
+    )
+    wrapped = lambda s: np.mod(s, 10) - 5
+    exact = lambda x, t: {"u": np.exp(-(wrapped(x - 2 * t) ** 2) / (2 * 0.4**2))}
+    return p, ref(dict(x=(0, 10, 150), t=(0, 5, 60)), exact)
+
+
+@add("two_rods")
+def two_rods():
+    """Copper at 20 C and at 80 C brought together; after 40 s nothing has changed at the far ends."""
+    D = 1.11e-4
+    p = ds.Problem(
+        ds.Box(x=(-1, 1), t=(0, 40)),
+        ("T",),
+        {
+            "heat": ds.interior(lambda T: T.t - D * T.xx),
+            "start": ds.initial(lambda T, x: T - jnp.where(x < 0, 20.0, 80.0)),
+            "ends": ds.boundary(lambda T: T.x),
+        },
+    )
+    exact = lambda x, t: {"T": 20 + 60 * ndtr(x / np.sqrt(2 * D * t))}
+    return p, ref(dict(x=(-1, 1, 120), t=(0, 40, 40)), exact)
+
+
+if __name__ == "__main__":
+    assert P is development.P
+    main()
