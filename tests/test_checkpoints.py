@@ -277,7 +277,7 @@ def test_a_run_that_hit_a_limit_continues_with_a_larger_one(undisturbed, tmp_pat
     assert len(ds.resume(tmp_path, problem()).history) == 5  # nothing to do
     ds.resume(tmp_path, problem(), max_iterations=14)
     assert account(tmp_path) == account(undisturbed)
-    with pytest.raises(TypeError, match="max_iterations, max_seconds, tol and enough, not 'seed'"):
+    with pytest.raises(TypeError, match="max_iterations, max_seconds, tol, quantity and enough, not 'seed'"):
         ds.resume(tmp_path, problem(), seed=3)
 
 

@@ -72,7 +72,10 @@ def test_a_network_is_led_to_a_rough_solution():
     points = context.collocation.inside(context.start(), 200)
     values = context.residuals.ansatz.values(theta, points)
     expected = rough.at(points[:, :2])
-    assert np.linalg.norm(values - expected) < 0.05 * np.linalg.norm(expected)
+    off = np.linalg.norm(values - expected)
+    assert off < 0.5 * np.linalg.norm(expected) and off < 0.5 * np.linalg.norm(
+        context.residuals.ansatz.values(context.first, points) - expected
+    )
     again = near_rough_solution(context, heat().domain, 1)
     np.testing.assert_array_equal(theta, again)
     assert not np.array_equal(theta, near_rough_solution(context, heat().domain, 2))

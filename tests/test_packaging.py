@@ -60,7 +60,7 @@ def test_type_checkers_may_read_the_types():
         package / "cli" / "example.txt",
         *(package / "suite" / "truth" / "data").glob("*.npz"),
     ]
-    assert all(path.is_file() for path in data) and len(data) == 8
+    assert all(path.is_file() for path in data) and len(data) == 9
     assert PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"] == {"packages": ["src/dsgnar"]}
     ignored = subprocess.run(["git", "-C", str(ROOT), "check-ignore", *map(str, data)], capture_output=True, text=True)
     assert not ignored.stdout

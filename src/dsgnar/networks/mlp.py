@@ -72,8 +72,9 @@ class MLP(Architecture):
 
     def _first(self, rng: np.random.Generator, n_in: int, n_out: int) -> tuple[np.ndarray, np.ndarray | float]:
         """Weight and bias of the first layer."""
+        even = orthogonal(rng, n_in, n_out)  # drawn in any case: a seed means the same networks as ever
         if not self.spread:
-            return orthogonal(rng, n_in, n_out), 0.0
+            return even, 0.0
         weight = rng.normal(size=(n_in, n_out)) * self.spread / math.sqrt(n_in)
         return weight, -np.sum(rng.uniform(-1.0, 1.0, (n_in, n_out)) * weight, axis=0)
 
