@@ -178,9 +178,12 @@ class Rough:
         return np.nan_to_num(e.reshape(c.shape))
 
 
-def in_slices(problem: Problem, scales: Scales) -> tuple[Correction, float] | None:
-    """A rough solution by slices of time, and the most of the residual that is left in one; None where one fails."""
-    for count, wider, functions in SLICES:
+def in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple[Correction, float] | None:
+    """A rough solution by slices of time, and the most of the residual that is left in one; None where one fails.
+
+    Unless it is sought thoroughly, in few slices only: those of a sharp front fail late, and take half a minute.
+    """
+    for count, wider, functions in SLICES if thorough else SLICES[:1]:
         found = _marched(problem, scales, count, wider, functions // len(problem.unknowns))
         if found is not None:
             return found

@@ -86,8 +86,8 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
 
 def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
     """Whether a rough solution was found, but not at once: a hard problem."""
-    seen, best, _ = _look(problem, scales)
-    return seen is None and best is not None and _in_slices(problem, scales) is not None
+    seen, best, linear = _look(problem, scales)
+    return seen is None and best is not None and _in_slices(problem, scales, thorough=linear) is not None
 
 
 @lru_cache(maxsize=8)
@@ -114,11 +114,11 @@ def rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float]
 
 @lru_cache(maxsize=8)
 @x64
-def _in_slices(problem: Problem, scales: Scales) -> tuple[Correction, float] | None:
+def _in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple[Correction, float] | None:
     """A rough solution in slices of time, where there is time that can be cut."""
     domain = problem.domain
     cut = domain.dimension > 1 and domain.time is not None and not domain.shaped and why_not(problem) is None
-    return in_slices(problem, scales) if cut else None
+    return in_slices(problem, scales, thorough) if cut else None
 
 
 def _seen_in_slices(rough: Correction, left: float) -> Survey | None:
