@@ -42,7 +42,7 @@ NEAR = 10.0  # residuals within a factor of three of what rounding makes of them
 GAP = 2.0  # two sets of points differ by some per cent
 SAMPLE = 512  # points of each condition at which the floor is measured
 FINE = 1e-6  # an estimated error with which most people are content
-_IMPLIED = "conditions for {} do not fit where they meet: its singular part is built in"
+_IMPLIED = "conditions for {} do not fit where they meet, or initial values jump: its singular part is built in"
 LIGHT = 1e-3  # of the largest weight: a condition that may have been weighted away
 
 
@@ -53,7 +53,7 @@ def summary(solution: Solution) -> str:
         return "a solution without an account of its run"
     floor, precision = floors(solution), _precision(solution)
     lines = [
-        f"{outcome.verdict.code}: {_judged(outcome)}",
+        f"{outcome.verdict.code}: {_judged(solution, outcome)}",
         *_reached(solution),
         *map(_IMPLIED.format, solution.problem.implied),
         f"stopped: {outcome.stop.sentence}",
@@ -81,15 +81,16 @@ def _reached(solution: Solution) -> list[str]:
     first, last = solution.problem.domain.interval(time)
     solved, share = solution.march.times[-2], (solution.reached - first) / (last - first)
     return [
-        f"only {time} <= {solution.reached:g} of {last:g} was reached ({100 * share:.0f} % of the time; solved up to "
-        f"{solved:g}); the solution is nan beyond"
+        f"only {time} <= {solution.reached:g} of {last:g} was reached, {100 * share:.0f} % of the time; the solution is nan "
+        f"beyond, and rough from {time} = {solved:g} on"
     ]
 
 
-def _judged(outcome: Outcome) -> str:
+def _judged(solution: Solution, outcome: Outcome) -> str:
     """Which condition holds worst, against the size of its own terms."""
     name, worst = max(outcome.relative_residuals.items(), key=lambda item: item[1])
-    return f"{outcome.verdict.sentence}; the largest residual is {worst:.1e} of its terms ({name})"
+    sentence = outcome.verdict.sentence if solution.reached is None else "the end of the time was not reached"
+    return f"{sentence}; the largest residual is {worst:.1e} of its terms ({name})"
 
 
 def _estimated(outcome: Outcome) -> str:
@@ -167,7 +168,8 @@ def advise(solution: Solution, floor: Mapping[str, float]) -> list[str]:
         larger = f"the residual of {name!r} is {gap:.1f} times as large on held-out points"
         out.append(f"too few points: {larger}; raise points and max_points (now {settings.method.max_points})")
     elif outcome.stop in _ENDED:
-        march = ", or time marching (intervals=4)" if solution.problem.domain.time and solution.march.count == 1 else ""
+        at_once = solution.problem.domain.time and solution.march.count == 1 and settings.intervals != "auto"
+        march = ", or time marching (intervals=4)" if at_once else ""  # which "auto" has tried
         far = f"well above the floor (residuals {math.sqrt(above):.0e} times)"
         fronts = "" if settings.method.adaptive else ", points where residuals are large (adaptive=0.5)"
         out.append(f"{_ENDED[outcome.stop]} {far}: a larger network or sketch{fronts}{march}")

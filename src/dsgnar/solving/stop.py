@@ -13,7 +13,7 @@ class StopReason(enum.Enum):
     )
     STALLED = (
         "no_further_decrease",
-        "the loss no longer decreases: the floor of network and precision is reached",
+        "the loss no longer decreases: it is as small as this network makes it",
         True,
     )
     FLOOR = (
