@@ -1,11 +1,11 @@
 """First parameters near a rough solution, for hard problems and for an attempt that follows one that failed.
 
 From random parameters an attempt may end far from any solution: in a local minimum, or where u = 0 is the best it finds.
-A rough solution in a linear space (`survey.py`) knows no such minima. A network is fitted to its values by a few iterations
+A rough solution in a linear space (`rough.py`) knows no such minima. A network is fitted to its values by a few iterations
 of the same optimiser, with the target ratio of stage 1, and goes on from there with the equations.
 
 Where a rough solution could be found in slices of time only, the first attempt begins like that. Else it is no first
-choice: networks that were led there need more regularisation than those that found their own way (docs/notes.md).
+choice: networks that were led there need more regularisation than those that found their own way (docs/method.md).
 """
 
 import inspect
@@ -33,12 +33,15 @@ if TYPE_CHECKING:
 NEAR = 0.1  # share of the residual that a rough solution may leave
 POINTS = 2**13
 ITERATIONS = 30
+TAKES = 30.0  # seconds, at most or so: no head start where fewer are left
 
 
 def at_once(context: "Context") -> np.ndarray | None:
     """Parameters for a first attempt at a hard problem; None for others."""
-    scales = context.settings.scales
-    if scales is None or context.problem.domain.dimension == 1 or not seen_in_slices_only(context.problem, scales):
+    scales, short = context.settings.scales, context.settings.max_seconds < TAKES
+    if scales is None or short or context.problem.domain.dimension == 1:
+        return None
+    if not seen_in_slices_only(context.problem, scales):
         return None
     return near_rough_solution(context, context.problem.domain, 0)
 
@@ -53,7 +56,7 @@ def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray 
         return None
     values = _fitted_values(problem, box, found[0], settings.seed, tries)
     sizes = dict(zip(problem.unknowns, scales.unknowns, strict=True))
-    resolved = replace(settings, precision="double", intervals=1, scales=estimate(values, sizes))
+    resolved = replace(settings, precision="double", intervals=1, quantity=None, scales=estimate(values, sizes))
     inner = type(context).of(values, context.model.network, resolved)
     fresh = inner.model.fresh("double", settings.seed, 1000 * tries)
     if fresh is None:

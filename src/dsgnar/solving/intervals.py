@@ -8,7 +8,8 @@ where the march got nowhere, a rough one will do.
 A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
 another length may be a poor place to begin.
 
-A first attempt that is trapped early is followed by one from other parameters. One at all of the time with a small
+A first attempt at all of a problem that fails is followed by one near a rough solution, if there is one (`headstart.py`);
+one that is trapped early, by one from other parameters. One at all of the time with a small
 estimated error is good enough, whatever its residuals are. Where no tolerance was asked for, an interval ends once its
 residuals are far below the error with which a run is content.
 
@@ -28,7 +29,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
-from dsgnar.solving.headstart import near_rough_solution
+from dsgnar.solving.headstart import TAKES, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.sizing import outgrown
@@ -203,8 +204,10 @@ def _whole(context: "Context", state: RunState) -> bool:
 
 
 def _lost(context: "Context", state: RunState, size: float) -> bool:
-    """Whether a first attempt at all of a problem failed, in several variables."""
-    return size > FAILED and state.cuts == 0 and _whole(context, state) and context.problem.domain.dimension > 1
+    """Whether a first attempt at all of a problem in several variables failed, with time left for a head start."""
+    if context.settings.max_seconds - state.seconds.solve < TAKES or context.problem.domain.dimension == 1:
+        return False
+    return size > FAILED and state.cuts == 0 and _whole(context, state)
 
 
 def _trapped(context: "Context", state: RunState, size: float) -> bool:
