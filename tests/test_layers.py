@@ -1,5 +1,7 @@
 """Initial layers: the functions, their coefficients for textbook problems, and solutions that need them."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,8 +9,7 @@ import pytest
 from scipy.special import erf, erfc
 
 import dsgnar as ds
-from dsgnar.problem.corners import Wall
-from dsgnar.problem.layers import Layer
+from dsgnar.problem.responses import Medium
 from dsgnar.problem.scales import estimate
 from dsgnar.problem.singular import singular_parts, with_singular_parts
 
@@ -33,16 +34,35 @@ def wide():
         yield
 
 
-def test_the_functions_solve_the_diffusion_equation(wide):
-    D = 0.3
-    layer = Layer(Wall("pde", "ic", 0, 1.0, -1.0, True), D, lambda x: 0.0, (1.0, 1.0, 1.0, 1.0))
-    at = lambda x, t: jnp.stack(layer.functions(jnp.stack([x, t]), t))
-    for x, t in ((0.2, 0.1), (0.9, 0.01), (-1.0, 2.0)):
-        N = at(x, t)
-        along_x, along_t = (jax.jacfwd(at, i)(x, t) for i in (0, 1))
-        np.testing.assert_allclose(along_x[1:], N[:-1], rtol=1e-12)  # the wall is on the right: d grows as x falls
-        np.testing.assert_allclose(along_t[2:], D * N[:-2], rtol=1e-12)
-        np.testing.assert_allclose(N[0], erfc((1 - x) / np.sqrt(4 * D * t)), rtol=1e-12)
+MEDIA = [Medium(0.3), Medium(0.3, 1.0), Medium(0.1, -2.0, -0.7), Medium(0.3, 1.2, 0.4), Medium(0.01, 1.0)]
+
+
+@pytest.mark.parametrize("medium", MEDIA)
+def test_responses_solve_their_equation(wide, medium):
+    """All of them, for flowing, decaying and growing media; and they do at the wall what they should."""
+    D, v, c = medium.diffusivity, medium.drift, medium.growth
+    slopes = (0.0, 0.01, 2.0, v / D, -0.3, 30.0)  # v/D, of an inlet, and 0 are confluent
+    responses = {k: partial(medium.flux, k, end=1.0) for k in slopes}
+    for u in (medium.step, partial(medium.series, (0.0, 0.0, 1.0)), *responses.values()):
+        for d, tau in ((0.2, 0.1), (0.01, 0.001), (0.5, 0.9)):
+            terms = np.array([
+                jax.grad(u, 1)(d, tau), -D * jax.grad(jax.grad(u))(d, tau), v * jax.grad(u)(d, tau), -c * u(d, tau),
+            ])  # fmt: skip
+            assert abs(terms.sum()) <= 1e-10 * abs(terms).max()
+        assert u(0.5, 1e-9) == 0.0
+    for tau in (0.01, 0.5):
+        assert medium.step(0.0, tau) == pytest.approx(1.0, rel=1e-12)
+        for k, u in responses.items():
+            assert jax.grad(u)(0.0, tau) - k * u(0.0, tau) == pytest.approx(-1.0, rel=1e-8)
+
+
+def test_without_drift_the_series_is_that_of_repeated_integrals(wide):
+    medium = Medium(0.3)
+    N = [partial(medium.series, (0.0,) * n + (1.0,)) for n in range(4)]
+    for d, tau in ((0.8, 0.1), (0.1, 0.01), (2.0, 2.0)):
+        assert medium.step(d, tau) == pytest.approx(erfc(d / np.sqrt(4 * 0.3 * tau)), rel=1e-12)
+        for lower, upper in zip([medium.step, *N], N, strict=False):
+            assert jax.grad(upper)(d, tau) == pytest.approx(-float(lower(d, tau)), rel=1e-12)
 
 
 def test_a_wall_that_is_suddenly_hot(wide):
@@ -59,8 +79,25 @@ def test_values_that_begin_to_change_too_fast(wide):
         assert part(x=0.0, t=t) == pytest.approx(3 * t, rel=1e-9)
 
 
-@pytest.mark.parametrize(("wall", "power"), [(lambda u: u.x - 2 * (u - 7), 2.5), (lambda u: u.x - 0.1 * u**4 + 0.2, 1.5)])
-def test_a_wall_that_lets_heat_through(wide, wall, power):
+FLOWING = ds.interior(lambda u: u.t + 2 * u.x - 0.25 * u.xx + 0.7 * u)
+
+
+@pytest.mark.parametrize("pde", [HEAT, FLOWING])
+@pytest.mark.parametrize("value", [lambda x: 1.0 + 0.0 * x, lambda x: jnp.sin(3 * x)])
+def test_a_wall_that_lets_heat_through(wide, value, pde):
+    """What is left of its condition vanishes faster than the root of the time cubed, as the initial values change."""
+    problem = rod(pde=pde, left=lambda u: u.x - 2 * (u - 7))
+    conditions = {**problem.conditions, "ic": ds.initial(lambda u, x: u - value(x))}
+    problem = ds.Problem(problem.domain, ("u",), conditions)
+    part = found(problem)["u"]
+    rate = lambda x: -problem.residual("pde", lambda z: jnp.atleast_1d(value(z[0])), jnp.array([x, 0.0]), "nested")
+    u = lambda x, t: value(x) + t * rate(x) + part(x=x, t=t)
+    left = [abs(float(jax.grad(u)(0.0, t) - 2 * (u(0.0, t) - 7))) for t in (1e-3, 1e-4)]
+    assert left[0] < 0.02 and (left[0] < 1e-9 or np.log10(left[0] / left[1]) > 1.4)
+
+
+@pytest.mark.parametrize(("wall", "power"), [(lambda u: u.x - 0.1 * u**4 + 0.2, 1.5)])
+def test_a_wall_that_radiates(wide, wall, power):
     """What is left of its condition vanishes with a high power of the time: none was taken off before 0."""
     problem = rod(left=wall)
     u = with_singular_parts(problem, estimate(problem)).constrained(lambda z: jnp.ones(1))

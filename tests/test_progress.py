@@ -170,3 +170,12 @@ def test_rates():
     assert rate([record(k) for k in range(1, 30)]) == "4.0 iterations/s"
     assert rate([record(1)]) == ""
     assert rate([record(1), record(41)]) == "10.0 s per iteration"
+
+
+@pytest.mark.parametrize("network", [None, ds.MLP((4,))])
+def test_the_look_at_a_problem_is_announced(network):
+    """It takes seconds. Where a person chose the network there is none."""
+    file = io.StringIO()
+    line = ds.Problem(ds.Box(x=(0, 1)), ("u",), {"pde": ds.interior(lambda u: u.xx - 1), "ends": ds.boundary(lambda u: u)})
+    ds.solve(line, network=network, observers=[Progress(Console(file=file), "Line")], max_iterations=1, points=64)
+    assert ("Line: looking at the problem" in file.getvalue()) == (network is None)

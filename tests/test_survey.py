@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
+from dsgnar.calculus.spaces import Polynomials
 from dsgnar.networks import Inputs
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import least_squares
 from dsgnar.solving.model import default_network, slower
-from dsgnar.solving.rough import Rough, products
+from dsgnar.solving.rough import Rough
 from dsgnar.solving.survey import SLOWEST, Survey, survey
 
 
@@ -78,7 +79,7 @@ def test_linear_equations_are_recognised():
         problem = ds.Problem(box, ("u",), {"pde": ds.interior(equation), **ends})
         with jax.enable_x64(True):
             rough = Rough(problem, estimate(problem), 20)
-            assert rough.affine(products(20, (False,), (1,))) is linear
+            assert rough.affine(Polynomials.of(20, (False,))) is linear
 
 
 def test_frequencies_of_a_nonlinear_equation_are_found_by_newtons_method():

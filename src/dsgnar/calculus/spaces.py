@@ -6,8 +6,8 @@
 Functions are ordered from smooth to rough, so the first half of a space is a space too.
 """
 
-import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,15 +39,13 @@ class Polynomials:
     periodic: tuple[bool, ...]
 
     @classmethod
-    def of(cls, size: int, periodic: tuple[bool, ...]) -> "Polynomials":
-        """The first `size` products, by total degree."""
-        dimension, top = len(periodic), 0
-        while math.comb(top + dimension, dimension) < size:
-            top += 1
-        cuts = itertools.combinations(range(top + dimension), dimension)  # stars and bars
-        every = [tuple(np.diff((-1, *cut)) - 1) for cut in cuts]
-        chosen = sorted(every, key=lambda a: (sum(a), max(a), a))[:size]
-        return cls(np.array(chosen), periodic)
+    def of(cls, size: int, periodic: tuple[bool, ...], stretch: tuple[int, ...] = ()) -> "Polynomials":
+        """The first `size` products, by total degree; along an axis that is stretched, degrees count so much less."""
+        stretch, top, every = stretch or (1,) * len(periodic), 0, []
+        while len(every) < size:
+            top, every = top + 1, list(_up_to(float(top), stretch))
+        order = lambda degrees: (sum(k / s for k, s in zip(degrees, stretch, strict=True)), max(degrees), degrees)
+        return cls(np.array(sorted(every, key=order)[:size]), periodic)
 
     @property
     def size(self) -> int:
@@ -60,6 +58,16 @@ class Polynomials:
             values = _harmonics(xi[:, i], degree, order[i]) if wraps else _chebyshev(xi[:, i], degree, order[i])
             out *= values[:, self.degrees[:, i]]
         return out
+
+
+def _up_to(top: float, stretch: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """All degrees whose total, over the stretch of each axis, is at most so large."""
+    first, *others = stretch
+    for k in range(math.floor(first * top + 1e-9) + 1):
+        if not others:
+            yield (k,)
+        else:
+            yield from ((k, *rest) for rest in _up_to(top - k / first, tuple(others)))
 
 
 def _chebyshev(xi: Float[np.ndarray, " n"], degree: int, order: int) -> Float[np.ndarray, "n functions"]:

@@ -34,7 +34,7 @@ from dsgnar.showing.progress import Progress
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interrupted, Terminated
 from dsgnar.solving.loop import run
-from dsgnar.solving.observers import Observer
+from dsgnar.solving.observers import Observer, tell_preparing
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.solution import Solution
@@ -85,7 +85,9 @@ def solve(
     ] = None,
     tol: Annotated[
         str | None,
-        typer.Option(help="Relative l2 error to reach, of all unknowns or of each: u=1e-6,p=1e-3. Sizes grow until it is."),
+        typer.Option(
+            help="Relative l2 error to reach, of all unknowns or of each: u=1e-6,p=1e-3. Sizes grow until it is."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
     sketch: Annotated[int | None, typer.Option(help="Rows of the sketch.")] = None,
@@ -161,6 +163,8 @@ def solve(
             last = _run(context, context.start(), observers)
         return last
 
+    if statement.network is None and team.leads:
+        tell_preparing(observers)
     with wrong_values():
         solution = reach(statement.problem, statement.network, settings, attempt)
     placing.leave()

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,37 +19,27 @@ from dsgnar.calculus.jets import LAPLACIAN, Key
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior
 from dsgnar.problem.problem import Problem
 
-TERMS = 5  # of a condition on the slope
 SAME = 1e-3  # by which a diffusivity may vary along a wall, or with a jump
 
 Point = Float[Array, " d"]
 
 
-class Stated(Protocol):
-    """What is stated at a wall: the equation of an unknown, and the one condition for it there."""
-
-    @property
-    def equation(self) -> str: ...
-
-    @property
-    def condition(self) -> str: ...
-
-    @property
-    def values(self) -> bool:
-        """Whether the condition gives values, not slopes."""
-        ...
-
-
 @dataclass(frozen=True)
-class Wall:
-    """A face of a box with what is stated there."""
+class Stated:
+    """What is stated at a wall: the equation of an unknown, and the one condition for it there."""
 
     equation: str
     condition: str
+    values: bool  # whether the condition gives values, not slopes
+
+
+@dataclass(frozen=True)
+class Wall(Stated):
+    """A face of a box with what is stated there."""
+
     axis: int
     place: float
     inward: float  # 1 at a lower face, -1 at an upper one
-    values: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +63,8 @@ class Start:
 
     # --- what is stated -----------------------------------------------------------------------------------------------
 
-    def stated(self, condition: str | None, axes: Sequence[int]) -> tuple[str, str, bool] | None:
-        """Equation, condition, and whether that gives values, at a wall towards which the unknown diffuses along axes."""
+    def stated(self, condition: str | None, axes: Sequence[int]) -> Stated | None:
+        """What is stated by a condition at a wall towards which the unknown diffuses along axes."""
         equation = self.equation
         if condition is None or equation is None or any(name is None for name in self.starts.values()):
             return None  # or nothing says how it begins
@@ -84,7 +73,7 @@ class Start:
         keys = self.problem.requests[condition][self.unknown]
         if any(order(key) > 1 or along(key, self.time, self.time) for key in keys):
             return None
-        return equation, condition, not any(map(order, keys))
+        return Stated(equation, condition, not any(map(order, keys)))
 
     @cached_property
     def starts(self) -> dict[str, str | None]:
@@ -126,38 +115,43 @@ class Start:
         j = self.problem.unknowns.index(self.unknown)
         return root(partial(self._constant, condition, x, j)) - self.initial(x)[j]
 
-    def numbers(self, wall: "Stated", x: Point, distance: Callable[[Point], Array]) -> Array:
-        """The diffusivity, that after a jump, and c_1, c_2, .. at a point of a wall (`layers.py`), by the distance to it."""
-        D = self._diffusivity(wall, x, distance, jnp.zeros(()))
-        rate = root(self.having(wall.equation, x, self.since))
+    def numbers(self, wall: Stated, x: Point, distance: Callable[[Point], Array]) -> Float[Array, " 9"]:
+        """D, b and c of u_tau = D u_dd + b u_d + c u, the same after a jump, q, k and the next number (`layers.py`).
+
+        At a point of a wall, by the distance to it.
+        """
+        before = self._coefficients(wall, x, distance, jnp.zeros(()))
         if not wall.values:
-            return jnp.stack([D, D, *self._of_slope(wall, x, distance, D, rate)])
+            return jnp.concatenate([before, before, self._of_slope(wall, x, distance, before[0])])
         j = self.problem.unknowns.index(self.unknown)
         given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
-        after = self._diffusivity(wall, x, distance, self.jump(wall.condition, x))
-        return jnp.stack([D, after, jnp.zeros(()), (jax.grad(given)(x[self.time]) - rate) / D])
+        after = self._coefficients(wall, x, distance, self.jump(wall.condition, x))
+        ramp = (jax.grad(given)(x[self.time]) - self._rate(wall, x)) / before[0]
+        return jnp.concatenate([before, after, jnp.stack([jnp.zeros(()), jnp.zeros(()), ramp])])
 
-    def _of_slope(self, wall: "Stated", x: Point, distance: Callable, D: Array, rate: Array) -> list[Array]:
-        """c_1, c_2, .. where a condition is on the slope."""
+    def _rate(self, wall: Stated, x: Point) -> Array:
+        """The change of the initial values in time by the equation."""
+        return root(self.having(wall.equation, at(x, self.time, self.domain.bounds[self.time][0]), self.since))
+
+    def _of_slope(self, wall: Stated, x: Point, distance: Callable, D: Array) -> Float[Array, " 3"]:
+        """q, k and the next number where a condition is on the slope."""
         slope = jax.grad(self.having(wall.condition, x, distance))(0.0)
         with_value = self.having(wall.condition, x, lambda z: jnp.ones(()))
         value, curvature = jax.grad(with_value)(0.0), jax.grad(jax.grad(with_value))(0.0)
 
         def flux(t):
             """q along the initial values as they begin to change."""
-            later = lambda z: self.initial(z) + rate * self.since(z) * self.unit
+            later = lambda z: self.initial(z) + self._rate(wall, z) * self.since(z) * self.unit
             return self.problem.residual(wall.condition, later, at(x, self.time, t), "nested") / slope
 
-        q, k = flux(x[self.time]), -value / slope
-        more = jax.grad(flux)(x[self.time]) / D + 2 / math.pi * q * q * curvature / slope
-        terms = [q, -k * q, k * k * q + more]
-        while len(terms) < TERMS:
-            terms.append(-k * terms[-1])
-        return terms
+        q, changes = jax.value_and_grad(flux)(x[self.time])
+        return jnp.stack([q, -value / slope, changes / D + 2 / math.pi * q * q * curvature / slope])
 
     def _constant(self, name: str, x: Point, k: int, value: Array) -> Array:
         """The residual of a condition on values, if the k-th unknown has this value."""
-        return self.problem.residual(name, lambda z: jnp.where(jnp.arange(self.unit.size) == k, value, 0.0), x, "nested")
+        return self.problem.residual(
+            name, lambda z: jnp.where(jnp.arange(self.unit.size) == k, value, 0.0), x, "nested"
+        )
 
     def having(self, name: str, x: Point, more: Callable[[Point], Array]) -> Callable[[Array], Array]:
         """The residual for the initial values and a multiple of something more of this unknown."""
@@ -167,14 +161,15 @@ class Start:
         """The time since the first instant."""
         return x[self.time] - self.domain.bounds[self.time][0]
 
-    def _diffusivity(self, wall: "Stated", x: Point, distance: Callable, jump: Array) -> Array:
-        """-F_(u_dd) / F_(u_t), with the unknown changed by a jump."""
+    def _coefficients(self, wall: Stated, x: Point, distance: Callable, jump: Array) -> Float[Array, " 3"]:
+        """D, b and c: the slopes of F along d^2/2, d and 1 over that along tau, with the unknown changed by a jump."""
 
         def along(more):
             changed = lambda a: self.having(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
             return jax.grad(changed)(0.0)
 
-        return -along(lambda z: distance(z) ** 2 / 2) / along(self.since)
+        parts = lambda z: distance(z) ** 2 / 2, distance, lambda z: jnp.ones(())
+        return -jnp.stack([along(part) for part in parts]) / along(self.since)
 
 
 def walls(start: Start) -> Iterator[Wall]:
@@ -185,7 +180,7 @@ def walls(start: Start) -> Iterator[Wall]:
         stated = None if axis in problem.periodic else start.stated(condition, (i,))
         if stated is not None:
             place, inward = (domain.bounds[i][0], 1.0) if side == "lower" else (domain.bounds[i][1], -1.0)
-            yield Wall(stated[0], stated[1], i, place, inward, stated[2])
+            yield Wall(stated.equation, stated.condition, stated.values, i, place, inward)
 
 
 def involved(problem: Problem, name: str) -> set[str]:

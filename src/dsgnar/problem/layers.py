@@ -1,23 +1,21 @@
 """Initial layers: where initial and boundary values do not fit each other, a diffusing unknown begins with a singularity.
 
-A rod at 293 K whose end is suddenly at 400 K, a plate that is set into motion, a slab that begins to radiate: at the wall
-and the first instant the solution jumps, or one of its derivatives does, and no network follows that. What it looks like is
-known (Carslaw and Jaeger 1959; Flyer and Fornberg 2003). With d the distance from the wall, tau the time since the start and
-D the diffusivity there, the functions
+A rod at 293 K whose end is suddenly at 400 K, a plate that is set into motion, a slab that begins to radiate, a dye that
+enters a column: at the wall and the first instant the solution jumps, or one of its derivatives does, and no network follows
+that. What it looks like is known (Carslaw and Jaeger 1959; Flyer and Fornberg 2003). With d the distance from the wall and
+tau the time since the start, u_tau = D u_dd - v u_d + c u has solutions N_0, R and N_n (`responses.py`) that vanish at
+tau = 0; at the wall N_0 = 1, dR/dd = k R - 1, and N_2 = D tau to leading order. So the solution begins like a sum of them,
+and the network learns the smoother rest. With u0 the initial values, continued to the wall, and h their rate of change by
+the equation,
 
-    N_n(d, tau) = s^n i^n erfc(d / s),   s = (4 D tau)^(1/2),     dN_n/dd = -N_(n-1),   dN_n/dtau = D N_(n-2)
+    values g(tau) given       (g - u0) N_0 + (g' - h) / D N_2
+    B(u_d, u) = 0 given       q R + p (N_3 - k' N_4 + k'^2 N_5),   p = q' / D + (2 / pi) q^2 B_uu / B_(u_d)
 
-(i^n erfc is the n-fold integral of erfc) solve the diffusion equation, vanish at tau = 0, and at the wall N_0 = 1,
-N_2 = D tau. So the solution begins like a sum of c_n N_n, and the network learns the smoother rest. With u0 the initial
-values, continued to the wall, and h their rate of change by the equation,
+where q = B(u0) / B_(u_d), q' is its rate of change, k = -B_u / B_(u_d) and k' = k - v / (2 D); at the wall R^2 begins as
+4 D tau / pi, which is where B_uu comes in. Where several walls of a box with jumps of their values meet, the layers are put
+together as 1 - (1 - N_0)(1 - N_0'), which is exact for a box of one temperature that is brought into another.
 
-    values g(tau) given       c_0 = g - u0,     c_2 = (g' - h) / D
-    B(u_d, u) = 0 given       c_1 = q,  c_2 = -k q,  c_3 = -k c_2 + q' / D + (2 / pi) q^2 B_uu / B_(u_d),  c_4 = -k c_3, ..
-
-where q = B(u0) / B_(u_d), q' is its rate of change and k = -B_u / B_(u_d); at the wall N_1^2 = 4 D tau / pi, which is where
-B_uu comes in. Where several walls of a box with jumps of their values meet, the layers are put together as
-1 - (1 - N_0)(1 - N_0'), which is exact for a box of one temperature that is brought into another.
-
+A drift v or growth c that varies along the wall, or with a jump, is left to the network.
 None of this applies where an unknown does not diffuse along the axis, other unknowns diffuse in its equation, its wall has
 conditions with other unknowns, or a jump changes the diffusivity. In more than one dimension of space only c_0 counts.
 Shapes have layers of their own (`shape_layers.py`).
@@ -33,39 +31,46 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erfc
 from jaxtyping import Array
 
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.corners import SAME, Point, Start, Wall, at, walls
 from dsgnar.problem.domain import Box, Initial
+from dsgnar.problem.responses import Medium
 from dsgnar.problem.sampling import sample
 
 SMALLEST = 1e-6  # a layer over the size of its unknown, that is worth it
 LARGEST = 8.0  # a term over it with which a network would have to cope elsewhere
 BEGIN = 1e-18  # of the time: the distance that is kept from the first instant; points come as near to a corner as 1e-8
 ALONG = 4  # points of a wall
+GROWS = 1.0  # c times the time, at most
+TERMS = 5  # the last n
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The singular part of one unknown at one wall: `jump` times N_0, and numbers times N_1, N_2, .."""
+    """The singular part of one unknown at one wall: `jump` times N_0, `flux` times R, and numbers times N_1, N_2, .."""
 
     wall: Wall
-    diffusivity: float
+    medium: Medium
     jump: Callable[[Point], Any]  # of values, along the wall
     terms: tuple[float, ...]
+    flux: float
+    k: float
+    end: float  # tau
 
-    def functions(self, x: Point, tau: Array) -> list[Array]:
-        """N_0, N_1, .., as many as there are terms; by 2 n i^n erfc = i^(n-2) erfc - 2 eta i^(n-1) erfc."""
-        s = jnp.sqrt(4 * self.diffusivity * tau)
-        eta = self.wall.inward * (x[self.wall.axis] - self.wall.place) / s
-        before, now = 2 / math.sqrt(math.pi) * jnp.exp(-eta * eta), erfc(eta)
-        out = [now]
-        for n in range(1, 1 + max((n for n, c in enumerate(self.terms, 1) if c), default=0)):
-            before, now = now, (before - 2 * eta * now) / (2 * n)
-            out.append(s**n * now)
-        return out
+    def step(self, x: Point, tau: Array) -> Array:
+        """N_0."""
+        return self.medium.step(self._distance(x), tau)
+
+    def smoother(self, x: Point, tau: Array) -> Array:
+        """All but the jump."""
+        d = self._distance(x)
+        rest = self.medium.series(self.terms, d, tau)
+        return rest + self.flux * self.medium.flux(self.k, d, tau, self.end) if self.flux else rest
+
+    def _distance(self, x: Point) -> Array:
+        return self.wall.inward * (x[self.wall.axis] - self.wall.place)
 
 
 def initial_layers(start: Start, size: float) -> Callable[[Point], Array] | None:
@@ -88,14 +93,13 @@ def _sum(domain: Box, layers: list[Layer]) -> Callable[[Point], Array]:
 
     def value(x: Point) -> Array:
         tau = x[time] - begin + BEGIN * (end - begin)
-        N = {layer: layer.functions(x, tau) for layer in layers}
-        terms = [c * n for layer in layers for c, n in zip(layer.terms, N[layer][1:], strict=False) if c]
-        total = sum(terms, start=jnp.zeros(()))
+        step = {layer: layer.step(x, tau) for layer in layers}
+        total = sum((layer.smoother(x, tau) for layer in layers), start=jnp.zeros(()))
         for met in meetings:
             corner = x
             for layer in met:
                 corner = at(corner, layer.wall.axis, layer.wall.place)
-            total = total - (-1) ** len(met) * met[0].jump(corner) * math.prod(N[layer][0] for layer in met)
+            total = total - (-1) ** len(met) * met[0].jump(corner) * math.prod(step[layer] for layer in met)
         return total
 
     return value
@@ -104,6 +108,7 @@ def _sum(domain: Box, layers: list[Layer]) -> Callable[[Point], Array]:
 def _at_walls(start: Start, size: float) -> Iterator[Layer]:
     """The layers of an unknown of a given size, where they can be seen."""
     domain, compiled = start.domain, {}
+    end = float(np.ptp(domain.bounds[start.time]))
     point = len(domain.space) == 1  # a wall is one
     for wall in walls(start):
         points = sample(Initial(), domain, ALONG, stream(0, "layers"))
@@ -117,20 +122,31 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
         key = wall.condition, wall.axis
         if key not in compiled:  # both ends of an axis may share a condition
             compiled[key] = jax.jit(jax.vmap(partial(_numbers, start, wall), (0, None, None)))
-        D, after, *terms = np.asarray(compiled[key](points, wall.place, wall.inward)).T
-        mean = float(np.mean(D))
-        if not (0 < mean < math.inf and np.all(np.abs(np.concatenate([D, after]) - mean) <= SAME * mean)):
+        found = np.asarray(compiled[key](points, wall.place, wall.inward))
+        medium = _medium(found[:, :6], end)
+        if medium is None:
             continue
-        spread = math.sqrt(4 * mean * float(np.ptp(domain.bounds[start.time])))
-        numbers = [float(c[0]) if point else 0.0 for c in terms]
-        sizes = [largest, *(abs(c) * spread**n / math.gamma(n / 2 + 1) / 2**n for n, c in enumerate(numbers, 1))]
-        for n in range(1, len(sizes)):  # one that is far larger than its unknown, and all beyond
-            if not sizes[n] <= LARGEST * size:
-                numbers[n - 1 :], sizes[n:] = [0.0] * len(numbers[n - 1 :]), [0.0] * len(sizes[n:])
-                break
-        if np.isfinite(sizes).all() and max(sizes) > SMALLEST * size:
+        q, k, ramp = (float(c) if point else 0.0 for c in found[0, 6:])
+        away, spread = k - medium.beta, math.sqrt(4 * medium.diffusivity * end)
+        terms = [0.0, ramp] if wall.values else [0.0, 0.0, *(ramp * (-away) ** n for n in range(TERMS - 2))]
+        sizes = [abs(c) * spread**n / math.gamma(n / 2 + 1) / 2**n for n, c in enumerate(terms, 1)]
+        keep = next((n for n, one in enumerate(sizes) if not one <= LARGEST * size), len(sizes))
+        flows = abs(q * float(medium.flux(k, jnp.zeros(()), jnp.asarray(end), end))) if q else 0.0
+        if flows <= LARGEST * size and max(largest, flows, *sizes[:keep], 0.0) > SMALLEST * size:
             even = bool(np.ptp(jumps) <= SMALLEST * size)
-            yield Layer(wall, mean, partial(_constant, float(jumps[0])) if even else jump, tuple(numbers))
+            made = partial(_constant, float(jumps[0])) if even else jump
+            yield Layer(wall, medium, made, tuple(terms[:keep]), q, k, end)
+
+
+def _medium(found: np.ndarray, end: float) -> Medium | None:
+    """D, v and c along a wall, from D, -v and c before and after a jump; None where the diffusivity varies."""
+    D, drift, growth = (found[:, [i, i + 3]] for i in range(3))
+    mean = float(np.mean(D))
+    if not (0 < mean < math.inf and np.all(np.abs(D - mean) <= SAME * mean)):
+        return None
+    same = lambda a: bool(np.all(np.abs(a - np.mean(a)) <= SAME * abs(np.mean(a))))
+    v, c = (float(np.mean(a)) if same(a) else 0.0 for a in (-drift, growth))
+    return Medium(mean, v, c if c * end <= GROWS and v * v >= 4 * c * mean else 0.0)
 
 
 def _numbers(start: Start, wall: Wall, x: Point, place: Array, inward: Array) -> Array:

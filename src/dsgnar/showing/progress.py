@@ -41,6 +41,9 @@ class Progress:
         self._printed = 0.0  # when the last plain line was
         self._ended = False
 
+    def preparing(self) -> None:
+        self.console.print(f"{self.title or 'dsgnar'}: looking at the problem", highlight=False, markup=False)
+
     def started(self, run: View) -> None:
         self._run, self._printed, self._ended = run, time.monotonic(), False
         if self.console.is_jupyter:

@@ -11,7 +11,7 @@ from dsgnar.problem.reference import Reference
 from dsgnar.solving.context import Context
 from dsgnar.solving.loop import run
 from dsgnar.solving.model import Network
-from dsgnar.solving.observers import Observer, Settling
+from dsgnar.solving.observers import Observer, Settling, tell_preparing
 from dsgnar.solving.settings import Settings, unknown_option, with_options
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.tolerance import reach
@@ -59,6 +59,8 @@ def solve(
         return run(context, context.start(), observers)
 
     with over(devices) as shared:
+        if network is None and shared.team.leads:
+            tell_preparing(observers)
         solution = reach(problem, network, with_options(settings or Settings(), options), attempt)
         for observer in observers if attempts > 1 and shared.team.leads else ():
             if isinstance(observer, Settling):

@@ -44,7 +44,6 @@ from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.linearised import EACH, Equation, rms
 from dsgnar.solving.model import Model
 from dsgnar.solving.quantity import Gauge
-from dsgnar.solving.rough import products
 from dsgnar.solving.slices import sliceable, sliced
 from dsgnar.solving.tangents import Own
 from dsgnar.solving.verdict import Judge
@@ -141,7 +140,9 @@ class Estimator:
             float(np.max(ratios)),
             max(self.equation.nonlinear(k, piece) for k, piece in enumerate(full)),
             dict(zip(unknowns, map(float, rounding), strict=True)),
-            tuple(Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])),
+            tuple(
+                Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])
+            ),
         )
 
     @cached_property
@@ -189,4 +190,4 @@ class Estimator:
     def _polynomials(self) -> Polynomials:
         domain = self.equation.model.problem.domain
         stretch = tuple(1 if axis == domain.time else self.stretch for axis in domain.axes)
-        return products(self.equation.size, self.equation.periodic, stretch)
+        return Polynomials.of(self.equation.size, self.equation.periodic, stretch)

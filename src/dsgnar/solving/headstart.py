@@ -25,12 +25,12 @@ from dsgnar.problem.domain import Box, Interior
 from dsgnar.problem.sampling import sample
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import Correction
+from dsgnar.solving.rough import NEAR
 from dsgnar.solving.survey import rough_solution, seen_in_slices_only
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
-NEAR = 0.1  # share of the residual that a rough solution may leave
 POINTS = 2**13
 ITERATIONS = 30
 TAKES = 30.0  # seconds, at most or so: no head start where fewer are left
@@ -38,10 +38,8 @@ TAKES = 30.0  # seconds, at most or so: no head start where fewer are left
 
 def at_once(context: "Context") -> np.ndarray | None:
     """Parameters for a first attempt at a hard problem; None for others."""
-    scales, short = context.settings.scales, context.settings.max_seconds < TAKES
-    if scales is None or short or context.problem.domain.dimension == 1:
-        return None
-    if not seen_in_slices_only(context.problem, scales):
+    scales, few = context.settings.scales, context.settings.max_seconds < TAKES
+    if few or scales is None or not _can_be_found(context.problem) or not seen_in_slices_only(context.problem, scales):
         return None
     return near_rough_solution(context, context.problem.domain, 0)
 
@@ -49,7 +47,7 @@ def at_once(context: "Context") -> np.ndarray | None:
 def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray | None:
     """Parameters for a part of the domain that are fitted to a rough solution there; None where none is known."""
     problem, scales, settings = context.problem, context.settings.scales, context.settings
-    if scales is None or problem.implied or problem.inverse or problem.domain.shaped:
+    if scales is None or not _can_be_found(problem):
         return None
     found = rough_solution(problem, scales)
     if found is None or not found[1] <= NEAR:
@@ -67,6 +65,12 @@ def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray 
     for _ in range(ITERATIONS):
         iterate, _ = optimiser.iterate(iterate, points, settings.method.targets[0])
     return np.asarray(iterate.theta, DTYPES[settings.precision])
+
+
+def _can_be_found(problem: Problem) -> bool:
+    """Whether a rough solution is what a network is to begin with: not beside singular parts, which no space holds."""
+    plain = not (problem.implied or problem.inverse or problem.domain.shaped)
+    return plain and problem.domain.dimension > 1
 
 
 def _fitted_values(problem: Problem, box: Box, rough: Correction, seed: int, tries: int) -> Problem:

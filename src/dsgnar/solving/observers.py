@@ -91,3 +91,17 @@ class Settling(Protocol):
     """An observer that is also told which of several attempts counts, with the time of all of them."""
 
     def settled(self, solution: Solution) -> None: ...
+
+
+@runtime_checkable
+class Preparing(Protocol):
+    """An observer that is also told when a problem is looked at before a run: seconds, and half a minute for hard ones."""
+
+    def preparing(self) -> None: ...
+
+
+def tell_preparing(observers: Sequence[Observer]) -> None:
+    """Tell those that want to know that a network is being chosen."""
+    for observer in observers:
+        if isinstance(observer, Preparing):
+            observer.preparing()

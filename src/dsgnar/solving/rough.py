@@ -7,7 +7,6 @@ from zero, or from a smooth fit of the given values, on a box [-1, 1]^d (the spa
 time is taken in slices, each of which begins with what the one before ended with.
 """
 
-import itertools
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -49,15 +48,6 @@ class Found(NamedTuple):
     left: float  # share of the residual
 
 
-def products(size: int, periodic: tuple[bool, ...], stretch: tuple[int, ...]) -> Polynomials:
-    """Products by total degree, with degrees along some axes counting less."""
-    dimension = len(periodic)
-    reach = (math.factorial(dimension) * size / math.prod(stretch)) ** (1 / dimension) + 1
-    every = itertools.product(*(range(math.ceil(s * reach) + 1) for s in stretch))
-    order = lambda degrees: (sum(k / s for k, s in zip(degrees, stretch, strict=True)), max(degrees), degrees)
-    return Polynomials(np.array(sorted(every, key=order)[:size]), periodic)
-
-
 @lru_cache(maxsize=4)
 def _kernels(problem: Problem, keys: tuple[tuple[str, Key], ...]) -> tuple[dict[str, Callable], dict[str, Callable]]:
     """Residuals of conditions as functions of derivatives at points, and their slopes."""
@@ -69,7 +59,9 @@ def _kernels(problem: Problem, keys: tuple[tuple[str, Key], ...]) -> tuple[dict[
 class Rough:
     """A problem at points of a box, for functions of a linear space; `before` is the solution with which its time begins."""
 
-    def __init__(self, problem: Problem, scales: Scales, size: int, box: Box | None = None, before: Piece | None = None):
+    def __init__(
+        self, problem: Problem, scales: Scales, size: int, box: Box | None = None, before: Piece | None = None
+    ):
         domain = self.box = box or problem.domain
         self.problem, self.size = problem, size
         zero, unknowns = (0,) * domain.dimension, problem.unknowns
@@ -190,6 +182,7 @@ def in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple[
     return None
 
 
+@lru_cache(maxsize=8)
 def _marched(problem: Problem, scales: Scales, count: int, wider: int, size: int) -> tuple[Correction, float] | None:
     """The same in so many slices, in spaces with higher degrees along the axes of space."""
     whole = problem.domain
@@ -199,7 +192,7 @@ def _marched(problem: Problem, scales: Scales, count: int, wider: int, size: int
     for k in range(times.count):
         box = times.domain(whole, k)
         rough = Rough(problem, scales, size, box, pieces[-1] if pieces else None)
-        found = rough.solve(products(size, rough.periodic, stretch))
+        found = rough.solve(Polynomials.of(size, rough.periodic, stretch))
         worst = max(worst, found.left)
         if not found.left <= NEAR:
             return None

@@ -24,7 +24,7 @@ from dsgnar.problem.inverse import plain
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.correction import Correction, Piece
 from dsgnar.solving.march import March, why_not
-from dsgnar.solving.rough import HELD, STRETCH, Found, Rough, in_slices, products
+from dsgnar.solving.rough import HELD, STRETCH, Found, Rough, in_slices
 
 COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where that does not hold the solution
 COLUMNS_1D = 80, 240  # and for each unknown of one variable
@@ -107,12 +107,11 @@ def rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float]
     size = MORE * COLUMNS[1] // len(problem.unknowns)
     if best.left > HELD and best.space.size < size:
         rough = Rough(problem, scales, size)
-        best = min(best, rough.solve(products(size, rough.periodic, even)), key=lambda found: found.left)
+        best = min(best, rough.solve(Polynomials.of(size, rough.periodic, even)), key=lambda found: found.left)
     times = () if domain.time is None else domain.interval(domain.time)
     return Correction(March(times), (Piece(domain, best.space, best.coefficients),)), best.left
 
 
-@lru_cache(maxsize=8)
 @x64
 def _in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple[Correction, float] | None:
     """A rough solution in slices of time, where there is time that can be cut."""
@@ -147,7 +146,11 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     """
     inverse = not plain(problem) or any(c.measured is not None for c in problem.conditions.values())
     if problem.hard or problem.known or inverse:
-        return None, None, False  # what is built into the network, and what only data determine, is not part of the space
+        return (
+            None,
+            None,
+            False,
+        )  # what is built into the network, and what only data determine, is not part of the space
     dimension = problem.domain.dimension
     even = (1,) * dimension
     along = (
@@ -157,7 +160,7 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     rough, best, shape = Rough(problem, scales, few), None, even
     for size, stretch in ((few, even), (many, even), *((many, stretch) for stretch in along)):
         rough = rough if size == rough.size else Rough(problem, scales, size)
-        found = rough.solve(products(size, rough.periodic, stretch))
+        found = rough.solve(Polynomials.of(size, rough.periodic, stretch))
         if math.isfinite(found.left) and (best is None or found.left < best.left):
             best, shape = found, stretch
         seen, limit = _seen(found), LOST if size == few else NEARLY if stretch == even else math.inf
@@ -167,7 +170,7 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
         return None, best, False
     if not best.left <= ROUGHLY and dimension > 1:  # of a linear problem, the best shape with more functions
         rough = Rough(problem, scales, MORE * many)
-        best = min(best, rough.solve(products(MORE * many, rough.periodic, shape)), key=lambda found: found.left)
+        best = min(best, rough.solve(Polynomials.of(MORE * many, rough.periodic, shape)), key=lambda found: found.left)
     return _seen(best, HELD if best.left <= HELD else ROUGHLY), best, True
 
 
