@@ -85,9 +85,7 @@ def solve(
     ] = None,
     tol: Annotated[
         str | None,
-        typer.Option(
-            help="Relative l2 error to reach, of all unknowns or of each: u=1e-6,p=1e-3. Sizes grow until it is."
-        ),
+        typer.Option(help="Relative l2 error to reach, of all unknowns or of each: u=1e-6,p=1e-3. Sizes grow until it is."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of all random numbers.")] = None,
     sketch: Annotated[int | None, typer.Option(help="Rows of the sketch.")] = None,

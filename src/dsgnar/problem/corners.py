@@ -102,6 +102,16 @@ class Start:
 
     # --- what it begins with ------------------------------------------------------------------------------------------
 
+    @cached_property
+    def given(self) -> str | None:
+        """The condition with its initial values."""
+        return self._plain(self.unknown)
+
+    def beginning(self, x: Point) -> Array:
+        """Its value at the first instant, whatever the time of x."""
+        x, k = at(x, self.time, self.domain.bounds[self.time][0]), self.problem.unknowns.index(self.unknown)
+        return root(partial(self._constant, str(self.given), x, k))
+
     def initial(self, x: Point) -> Float[Array, " unknowns"]:
         """Values at the first instant, whatever the time of x."""
         x = at(x, self.time, self.domain.bounds[self.time][0])

@@ -42,7 +42,7 @@ def _nothing(problem: Problem) -> Iterator[str]:
             yield f"condition {name!r} depends on no unknown, so nothing can make it hold"
 
 
-def _order(problem: Problem, unknown: str, axis: str) -> int:
+def highest(problem: Problem, unknown: str, axis: str) -> int:
     """The highest derivative of an unknown along an axis in the interior."""
     orders, i = [0], problem.domain.index(axis)
     for name, condition in problem.conditions.items():
@@ -69,7 +69,7 @@ def _given(problem: Problem) -> list[str]:
 def _time(problem: Problem) -> Iterator[str]:
     time = problem.domain.time
     for unknown in _given(problem) if time is not None else ():
-        order, count = _order(problem, unknown, str(time)), len(_stated(problem, unknown, Initial))
+        order, count = highest(problem, unknown, str(time)), len(_stated(problem, unknown, Initial))
         if count < order:
             yield (
                 f"{unknown} has a time derivative of order {order} and {_number(count, 'initial condition')}: "
@@ -83,7 +83,7 @@ def _space(problem: Problem) -> Iterator[str]:
         return
     for unknown in _given(problem):
         for axis in problem.domain.space:
-            order = _order(problem, unknown, axis)
+            order = highest(problem, unknown, axis)
             if axis in problem.periodic or order < 2:
                 continue
             faces = [f for part in _stated(problem, unknown, Boundary) for f in part.resolve(problem.domain)]
@@ -99,7 +99,7 @@ def _around(problem: Problem, region: Region) -> Iterator[str]:
     """Of a shape: half as many conditions at each point of its boundary as the order of the equation."""
     points = sample(Boundary(), region, AROUND, stream(0, "around"))
     for unknown in _given(problem):
-        order = max(_order(problem, unknown, axis) for axis in region.space)
+        order = max(highest(problem, unknown, axis) for axis in region.space)
         parts = [belonging(part, region, points) for part in _stated(problem, unknown, Boundary)]
         bare = np.flatnonzero(np.sum(parts, axis=0) < order // 2) if parts else np.arange(len(points) * (order > 1))
         if bare.size:

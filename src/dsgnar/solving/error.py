@@ -140,9 +140,7 @@ class Estimator:
             float(np.max(ratios)),
             max(self.equation.nonlinear(k, piece) for k, piece in enumerate(full)),
             dict(zip(unknowns, map(float, rounding), strict=True)),
-            tuple(
-                Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])
-            ),
+            tuple(Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])),
         )
 
     @cached_property

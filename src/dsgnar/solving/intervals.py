@@ -29,7 +29,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
-from dsgnar.solving.headstart import TAKES, near_rough_solution
+from dsgnar.solving.headstart import TAKES, TAKES_1D, near_initial_values, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.sizing import outgrown
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 LONGER = 1.5
 NEARLY = 10.0  # by which an interval of a march may miss its goal
 LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
+FALLS = 0.3  # and one that falls so far is not given up, however late
 ROUGH = 0.1  # residuals over their terms with which an attempt at all of the time is better than nothing
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
@@ -126,7 +127,8 @@ def hopeless(context: "Context", state: RunState) -> StopReason | None:
     cutting = automatic(context)
     if state.cuts >= (method.cuts if cutting else method.restarts) or (not cutting and context.march.count > 1):
         return None
-    if not (cutting and iterations >= method.hopeless) and not _stuck(state, iterations):
+    late = cutting and iterations >= method.hopeless and not _falls(state, FALLS)
+    if not late and not _stuck(state, iterations):
         return None
     return StopReason.STALLED if max(judging.here(context, state)) > FAILED else None
 
@@ -135,8 +137,13 @@ def _stuck(state: RunState, iterations: int) -> bool:
     """Whether the loss of stage 1 has not fallen for long; attempts that got anywhere fell all the time."""
     if state.plan.stage > 1 or iterations <= LONG:
         return False
+    return not _falls(state, STILL)
+
+
+def _falls(state: RunState, share: float) -> bool:
+    """Whether the loss has fallen to a share within the last iterations."""
     losses = [record.loss for record in state.history[-LONG:]]
-    return min(losses[-LONG // 4 :]) > STILL * min(losses[: LONG // 4])
+    return min(losses[-LONG // 4 :]) <= share * min(losses[: LONG // 4])
 
 
 def exact(context: "Context", state: RunState) -> StopReason | None:
@@ -168,7 +175,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     end = state.times[-1] if state.times else math.inf
     focused = state.focused or _focus(context, state, size)
-    near = near_rough_solution(context, context.collocation.domain(state), 1) if _lost(context, state, size) else None
+    part, tries = context.collocation.domain(state), state.cuts + 1
+    near = near_rough_solution(context, part, tries) if _lost(context, state, size) else None
     if not cutting or focused != state.focused or near is not None or _trapped(context, state, size):
         first = _again(context, state, 1.0) if near is None else near
         anew = context.begin(_better(state, size), first, end)
@@ -204,10 +212,14 @@ def _whole(context: "Context", state: RunState) -> bool:
 
 
 def _lost(context: "Context", state: RunState, size: float) -> bool:
-    """Whether a first attempt at all of a problem in several variables failed, with time left for a head start."""
-    if context.settings.max_seconds - state.seconds.solve < TAKES or context.problem.domain.dimension == 1:
+    """Whether an attempt at all of a problem failed, with time left for a head start.
+
+    The first attempt; in one variable, where a head start takes a second or so, any that missed its goal.
+    """
+    single = context.problem.domain.dimension == 1
+    if context.settings.max_seconds - state.seconds.solve < (TAKES_1D if single else TAKES):
         return False
-    return size > FAILED and state.cuts == 0 and _whole(context, state)
+    return _whole(context, state) and (single or (size > FAILED and state.cuts == 0))
 
 
 def _trapped(context: "Context", state: RunState, size: float) -> bool:
@@ -284,6 +296,10 @@ def _share(context: "Context", begin: float, end: float) -> float:
 
 def _again(context: "Context", state: RunState, share: float) -> np.ndarray:
     settings, tries = context.settings, state.cuts + 1
+    if not state.finished:
+        begun = near_initial_values(context, context.collocation.domain(state), tries)
+        if begun is not None:
+            return begun
     fresh = context.model.fresh(settings.precision, settings.seed, state.interval + 1000 * tries, share)
     if fresh is None or (state.finished and tries % 2):
         return near(context, state.finished[-1], fresh) if state.finished else context.first

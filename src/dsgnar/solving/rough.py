@@ -59,9 +59,7 @@ def _kernels(problem: Problem, keys: tuple[tuple[str, Key], ...]) -> tuple[dict[
 class Rough:
     """A problem at points of a box, for functions of a linear space; `before` is the solution with which its time begins."""
 
-    def __init__(
-        self, problem: Problem, scales: Scales, size: int, box: Box | None = None, before: Piece | None = None
-    ):
+    def __init__(self, problem: Problem, scales: Scales, size: int, box: Box | None = None, before: Piece | None = None):
         domain = self.box = box or problem.domain
         self.problem, self.size = problem, size
         zero, unknowns = (0,) * domain.dimension, problem.unknowns

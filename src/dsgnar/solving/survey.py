@@ -99,12 +99,12 @@ def rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float]
     """
     _, best, _ = _look(problem, scales)
     domain, even = problem.domain, (1,) * problem.domain.dimension
-    if best is None or domain.dimension == 1:
+    if best is None:
         return None
     found = _in_slices(problem, scales) if best.left > HELD else None
     if found is not None and found[1] < best.left:
         return found
-    size = MORE * COLUMNS[1] // len(problem.unknowns)
+    size = MORE * (COLUMNS_1D[1] if domain.dimension == 1 else COLUMNS[1] // len(problem.unknowns))
     if best.left > HELD and best.space.size < size:
         rough = Rough(problem, scales, size)
         best = min(best, rough.solve(Polynomials.of(size, rough.periodic, even)), key=lambda found: found.left)
@@ -146,16 +146,10 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     """
     inverse = not plain(problem) or any(c.measured is not None for c in problem.conditions.values())
     if problem.hard or problem.known or inverse:
-        return (
-            None,
-            None,
-            False,
-        )  # what is built into the network, and what only data determine, is not part of the space
+        return None, None, False  # what is built into the network, and what only data determine, is not part of the space
     dimension = problem.domain.dimension
     even = (1,) * dimension
-    along = (
-        [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []
-    )
+    along = [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []
     few, many = COLUMNS_1D if dimension == 1 else (count // len(problem.unknowns) for count in COLUMNS)
     rough, best, shape = Rough(problem, scales, few), None, even
     for size, stretch in ((few, even), (many, even), *((many, stretch) for stretch in along)):
