@@ -1,6 +1,7 @@
 """Rough solutions in slices of time, and attempts that begin near one."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,11 +12,11 @@ from dsgnar.calculus.precision import x64
 from dsgnar.problem.scales import estimate
 from dsgnar.solving import headstart, intervals, judging
 from dsgnar.solving.context import Context
-from dsgnar.solving.headstart import near_rough_solution
+from dsgnar.solving.headstart import near_initial_values, near_rough_solution
 from dsgnar.solving.rough import in_slices
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.stop import StopReason
-from dsgnar.solving.survey import rough_solution, seen_in_slices_only, survey
+from dsgnar.solving.survey import carried_far, rough_solution, seen_in_slices_only, survey
 from small import problem as heat
 
 
@@ -114,3 +115,61 @@ def test_a_hard_problem_begins_with_one(given, monkeypatch):
     monkeypatch.setattr(headstart, "near_rough_solution", lambda context, *_: led.append(1) or context.first + 1)
     context = Context.of(heat(), given, Settings(precision="double"))
     assert len(led) == (given is None) and context.start().iterate.theta.shape == context.first.shape
+
+
+def hump(linear=True):
+    """A narrow hump in a wide square, that is carried along."""
+    speed = lambda c: 1.0 if linear else c
+    conditions = {
+        "pde": ds.interior(lambda c: c.t + speed(c) * c.x),
+        "start": ds.initial(lambda c, x, y: c - jnp.exp(-((x + 2) ** 2 + y**2) / 0.2)),
+        "rim": ds.boundary(lambda c: c),
+    }
+    return ds.Problem(ds.Box(x=(-5, 5), y=(-5, 5), t=(0, 4)), ("c",), conditions)
+
+
+def test_what_is_carried_far_begins_with_the_initial_values():
+    problem = hump()
+    scales = estimate(problem)
+    assert carried_far(problem, scales) and not carried_far(hump(linear=False), estimate(hump(linear=False)))
+    assert not carried_far(heat(), estimate(heat()))
+    context = Context.of(problem, ds.MLP((20, 20)), Settings(precision="double"))
+    theta = near_initial_values(context, problem.domain, 0)
+    points = context.collocation.inside(context.start(), 4000)
+    expected = np.exp(-((points[:, 0] + 2) ** 2 + points[:, 1] ** 2) / 0.2)
+    values = context.residuals.ansatz.values(theta, points)[:, 0]
+    assert np.linalg.norm(values - expected) < 0.6 * np.linalg.norm(expected)
+
+
+def test_initial_values_that_are_not_given_lead_nowhere():
+    problem = hump()
+    implicit = ds.initial(lambda c, x: c.x + jnp.sin(x))
+    problem = ds.Problem(problem.domain, ("c",), {**problem.conditions, "start": implicit})
+    context = Context.of(problem, ds.MLP((8, 8)), Settings(precision="double"))
+    assert near_initial_values(context, problem.domain, 0) is None
+
+
+@pytest.mark.parametrize("seed", [0, 51])
+def test_thin_layers_of_one_variable_are_found(seed):
+    """The first attempt ends in a local minimum; units where the rough solution bends do not (0.74 and 4e-4 without)."""
+    e = 0.01
+    conditions = {
+        "beam": ds.interior(lambda w: e**2 * w.d("x", 4) - w.xx - 1),
+        "ends": ds.boundary(lambda w: w),
+        "clamped": ds.boundary(lambda w: w.x),
+    }
+    solution = ds.solve(ds.Problem(ds.Box(x=(0, 1)), ("w",), conditions), seed=seed, max_seconds=100)
+    x, a, b = np.linspace(0, 1, 500), e / (2 * (1 - np.exp(-1 / e))), np.exp(-1 / e)
+    exact = x * (1 - x) / 2 + a * (np.expm1(-x / e) + np.exp(-(1 - x) / e) - b)
+    assert solution.verdict == "solved" and np.linalg.norm(solution(x=x) - exact) < 1e-6 * np.linalg.norm(exact)
+
+
+def test_an_attempt_whose_loss_falls_is_not_given_up(monkeypatch):
+    context = Context.of(heat(), ds.MLP((4,)), Settings(precision="double"))
+    monkeypatch.setattr(judging, "here", lambda context, state: (1.0,))
+    state = context.start()
+    method = context.settings.method
+    late = replace(state.iterate, iteration=method.hopeless + method.look_every - method.hopeless % method.look_every)
+    for factor, expected in ((0.99, StopReason.STALLED), (0.95, None)):
+        history = tuple(SimpleNamespace(loss=factor**k) for k in range(intervals.LONG))
+        assert intervals.hopeless(context, replace(state, iterate=late, history=history)) is expected

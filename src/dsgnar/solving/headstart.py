@@ -5,8 +5,9 @@ A rough solution in a linear space (`rough.py`) knows no such minima. A network 
 of the same optimiser, with the target ratio of stage 1, and goes on from there with the equations. Where no rough solution
 is known, it is fitted to the initial values, whatever the time.
 
-Where a rough solution could be found in slices of time only, the first attempt begins like that. Else it is no first
-choice: networks that were led there need more regularisation than those that found their own way (docs/method.md).
+Where a rough solution could be found in slices of time only, the first attempt begins like that; and near the initial
+values, where equations in time are linear and no small space holds their solution, such as a pulse that travels. Else it is
+no first choice: networks that were led there need more regularisation than those that found their own way (docs/method.md).
 """
 
 import inspect
@@ -35,7 +36,7 @@ from dsgnar.problem.sampling import Sampling, sample
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.rough import NEAR
-from dsgnar.solving.survey import rough_solution, seen_in_slices_only
+from dsgnar.solving.survey import carried_far, rough_solution, seen_in_slices_only
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
@@ -51,9 +52,11 @@ TAKES, TAKES_1D = 30.0, 3.0  # seconds, at most or so: no head start where fewer
 def at_once(context: "Context") -> np.ndarray | None:
     """Parameters for a first attempt at a hard problem; None for others."""
     scales, few = context.settings.scales, context.settings.max_seconds < TAKES
-    if few or scales is None or not _can_be_found(context.problem) or not seen_in_slices_only(context.problem, scales):
+    if few or scales is None or not _can_be_found(context.problem):
         return None
-    return near_rough_solution(context, context.problem.domain, 0)
+    if seen_in_slices_only(context.problem, scales):
+        return near_rough_solution(context, context.problem.domain, 0)
+    return near_initial_values(context, context.problem.domain, 0) if carried_far(context.problem, scales) else None
 
 
 def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray | None:
@@ -83,7 +86,7 @@ def near_initial_values(context: "Context", box: Box, tries: int) -> np.ndarray 
     """
     problem, scales = context.problem, context.settings.scales
     starts, fresh = [Start(problem, name) for name in problem.unknowns], _fresh(context, tries)
-    if scales is None or box.dimension == 1 or not _can_be_found(problem) or fresh is None:
+    if scales is None or box.dimension == 1 or box.time is None or not _can_be_found(problem) or fresh is None:
         return None
     if any(start.given is None for start in starts):
         return None

@@ -95,9 +95,8 @@ def following(context: "Context", state: RunState) -> RunState:
         cuts=0,
     )
     end = _next_end(context, state)
-    fresh = context.model.fresh(
-        settings.precision, settings.seed, closed.interval, _share(context, state.times[-1], end)
-    )
+    share = _share(context, state.times[-1], end)
+    fresh = context.model.fresh(settings.precision, settings.seed, closed.interval, share)
     return context.begin(closed, near(context, theta, fresh), end)
 
 
@@ -128,22 +127,19 @@ def hopeless(context: "Context", state: RunState) -> StopReason | None:
     if state.cuts >= (method.cuts if cutting else method.restarts) or (not cutting and context.march.count > 1):
         return None
     late = cutting and iterations >= method.hopeless and not _falls(state, FALLS)
-    if not late and not _stuck(state, iterations):
-        return None
-    return StopReason.STALLED if max(judging.here(context, state)) > FAILED else None
+    ends = late or _stuck(state, iterations)
+    return StopReason.STALLED if ends and max(judging.here(context, state)) > FAILED else None
 
 
 def _stuck(state: RunState, iterations: int) -> bool:
     """Whether the loss of stage 1 has not fallen for long; attempts that got anywhere fell all the time."""
-    if state.plan.stage > 1 or iterations <= LONG:
-        return False
-    return not _falls(state, STILL)
+    return state.plan.stage == 1 and iterations > LONG and not _falls(state, STILL)
 
 
 def _falls(state: RunState, share: float) -> bool:
     """Whether the loss has fallen to a share within the last iterations."""
     losses = [record.loss for record in state.history[-LONG:]]
-    return min(losses[-LONG // 4 :]) <= share * min(losses[: LONG // 4])
+    return len(losses) == LONG and min(losses[-LONG // 4 :]) <= share * min(losses[: LONG // 4])
 
 
 def exact(context: "Context", state: RunState) -> StopReason | None:
@@ -175,8 +171,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     end = state.times[-1] if state.times else math.inf
     focused = state.focused or _focus(context, state, size)
-    part, tries = context.collocation.domain(state), state.cuts + 1
-    near = near_rough_solution(context, part, tries) if _lost(context, state, size) else None
+    part = context.collocation.domain(state)
+    near = near_rough_solution(context, part, state.cuts + 1) if _lost(context, state, size) else None
     if not cutting or focused != state.focused or near is not None or _trapped(context, state, size):
         first = _again(context, state, 1.0) if near is None else near
         anew = context.begin(_better(state, size), first, end)
@@ -214,12 +210,11 @@ def _whole(context: "Context", state: RunState) -> bool:
 def _lost(context: "Context", state: RunState, size: float) -> bool:
     """Whether an attempt at all of a problem failed, with time left for a head start.
 
-    The first attempt; in one variable, where a head start takes a second or so, any that missed its goal.
+    The first attempt; in one variable, where a head start takes a second or so, any that missed its goal and cannot be cut.
     """
-    single = context.problem.domain.dimension == 1
-    if context.settings.max_seconds - state.seconds.solve < (TAKES_1D if single else TAKES):
-        return False
-    return _whole(context, state) and (single or (size > FAILED and state.cuts == 0))
+    single, left = context.problem.domain.dimension == 1, context.settings.max_seconds - state.seconds.solve
+    lost = (single and not automatic(context)) or (size > FAILED and state.cuts == 0)
+    return lost and _whole(context, state) and left >= (TAKES_1D if single else TAKES)
 
 
 def _trapped(context: "Context", state: RunState, size: float) -> bool:
@@ -265,9 +260,8 @@ def _focus(context: "Context", state: RunState, size: float) -> bool:
 
 def _better(state: RunState, size: float) -> RunState:
     """The state with the parameters of the better of two attempts put aside: those before, and this one."""
-    if size >= state.best_residual:
-        return state
-    return replace(state, best=state.iterate.theta, best_residual=size, best_stop=state.stop)
+    better = dict(best=state.iterate.theta, best_residual=size, best_stop=state.stop)
+    return replace(state, **better) if size < state.best_residual else state
 
 
 def settled(context: "Context", state: RunState) -> RunState:
@@ -296,10 +290,10 @@ def _share(context: "Context", begin: float, end: float) -> float:
 
 def _again(context: "Context", state: RunState, share: float) -> np.ndarray:
     settings, tries = context.settings, state.cuts + 1
-    if not state.finished:
-        begun = near_initial_values(context, context.collocation.domain(state), tries)
-        if begun is not None:
-            return begun
+    early = not state.finished and settings.max_seconds - state.seconds.solve >= TAKES
+    begun = near_initial_values(context, context.collocation.domain(state), tries) if early else None
+    if begun is not None:
+        return begun
     fresh = context.model.fresh(settings.precision, settings.seed, state.interval + 1000 * tries, share)
     if fresh is None or (state.finished and tries % 2):
         return near(context, state.finished[-1], fresh) if state.finished else context.first

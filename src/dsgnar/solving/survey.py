@@ -28,6 +28,7 @@ from dsgnar.solving.rough import HELD, STRETCH, Found, Rough, in_slices
 
 COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where that does not hold the solution
 COLUMNS_1D = 80, 240  # and for each unknown of one variable
+FEW = 20  # with which it is seen whether equations are linear
 MORE = 2  # times as many for linear problems that these do not hold: a packet in a wide box
 ENERGY = 1e-4  # share of the energy beyond the degree at which a solution is said to end
 LOST = 0.5  # a share that more functions do not help: Newton's method does not find the solution
@@ -88,6 +89,17 @@ def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
     """Whether a rough solution was found, but not at once: a hard problem."""
     seen, best, linear = _look(problem, scales)
     return seen is None and best is not None and _in_slices(problem, scales, thorough=linear) is not None
+
+
+@x64
+def carried_far(problem: Problem, scales: Scales) -> bool:
+    """Whether equations in time and several variables are linear, and no small space holds their solution."""
+    seen, best, linear = _look(problem, scales)
+    held = seen is not None and seen.left <= HELD and not seen.fast
+    if best is None or held or problem.domain.time is None or problem.domain.dimension == 1:
+        return False
+    few = Rough(problem, scales, FEW)
+    return linear or few.affine(Polynomials.of(FEW, few.periodic))
 
 
 @lru_cache(maxsize=8)
