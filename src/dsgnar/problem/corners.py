@@ -78,7 +78,8 @@ class Start:
     @cached_property
     def starts(self) -> dict[str, str | None]:
         """The conditions with initial values of the unknowns in the equation."""
-        return {} if self.equation is None else {u: self._plain(u) for u in involved(self.problem, self.equation)}
+        unknowns = () if self.equation is None else involved(self.problem, self.equation)
+        return {unknown: given_first(self.problem, unknown) for unknown in unknowns}
 
     @cached_property
     def equation(self) -> str | None:
@@ -93,37 +94,17 @@ class Start:
                         found.add(name)
         return found.pop() if len(found) == 1 else None
 
-    def _plain(self, unknown: str) -> str | None:
-        """The condition with initial values of an unknown, if there is just one and it is about nothing else."""
-        found = [n for n, c in self.problem.conditions.items() if isinstance(c.part, Initial)]
-        found = [n for n in found if self.problem.requests[n].get(unknown)]
-        alone = len(found) == 1 and involved(self.problem, found[0]) == {unknown}
-        return found[0] if alone and not any(map(order, self.problem.requests[found[0]][unknown])) else None
-
     # --- what it begins with ------------------------------------------------------------------------------------------
-
-    @cached_property
-    def given(self) -> str | None:
-        """The condition with its initial values."""
-        return self._plain(self.unknown)
-
-    def beginning(self, x: Point) -> Array:
-        """Its value at the first instant, whatever the time of x."""
-        x, k = at(x, self.time, self.domain.bounds[self.time][0]), self.problem.unknowns.index(self.unknown)
-        return root(partial(self._constant, str(self.given), x, k))
 
     def initial(self, x: Point) -> Float[Array, " unknowns"]:
         """Values at the first instant, whatever the time of x."""
-        x = at(x, self.time, self.domain.bounds[self.time][0])
         names = [self.starts.get(unknown) for unknown in self.problem.unknowns]
-        zero = jnp.zeros(())
-        roots = [zero if n is None else root(partial(self._constant, n, x, k)) for k, n in enumerate(names)]
-        return jnp.stack(roots)
+        return jnp.stack([jnp.zeros(()) if n is None else first_value(self.problem, n, k, x) for k, n in enumerate(names)])
 
     def jump(self, condition: str, x: Point) -> Array:
         """Given less initial values at a point of a wall."""
         j = self.problem.unknowns.index(self.unknown)
-        return root(partial(self._constant, condition, x, j)) - self.initial(x)[j]
+        return root(partial(_constant, self.problem, condition, x, j)) - self.initial(x)[j]
 
     def numbers(self, wall: Stated, x: Point, distance: Callable[[Point], Array]) -> Float[Array, " 9"]:
         """D, b and c of u_tau = D u_dd + b u_d + c u, the same after a jump, q, k and the next number (`layers.py`).
@@ -134,7 +115,7 @@ class Start:
         if not wall.values:
             return jnp.concatenate([before, before, self._of_slope(wall, x, distance, before[0])])
         j = self.problem.unknowns.index(self.unknown)
-        given = lambda t: root(partial(self._constant, wall.condition, at(x, self.time, t), j))
+        given = lambda t: root(partial(_constant, self.problem, wall.condition, at(x, self.time, t), j))
         after = self._coefficients(wall, x, distance, self.jump(wall.condition, x))
         ramp = (jax.grad(given)(x[self.time]) - self._rate(wall, x)) / before[0]
         return jnp.concatenate([before, after, jnp.stack([jnp.zeros(()), jnp.zeros(()), ramp])])
@@ -157,12 +138,6 @@ class Start:
         q, changes = jax.value_and_grad(flux)(x[self.time])
         return jnp.stack([q, -value / slope, changes / D + 2 / math.pi * q * q * curvature / slope])
 
-    def _constant(self, name: str, x: Point, k: int, value: Array) -> Array:
-        """The residual of a condition on values, if the k-th unknown has this value."""
-        return self.problem.residual(
-            name, lambda z: jnp.where(jnp.arange(self.unit.size) == k, value, 0.0), x, "nested"
-        )
-
     def having(self, name: str, x: Point, more: Callable[[Point], Array]) -> Callable[[Array], Array]:
         """The residual for the initial values and a multiple of something more of this unknown."""
         return lambda a: self.problem.residual(name, lambda z: self.initial(z) + a * more(z) * self.unit, x, "nested")
@@ -180,6 +155,25 @@ class Start:
 
         parts = lambda z: distance(z) ** 2 / 2, distance, lambda z: jnp.ones(())
         return -jnp.stack([along(part) for part in parts]) / along(self.since)
+
+
+def given_first(problem: Problem, unknown: str) -> str | None:
+    """The condition with initial values of an unknown, if there is just one and it is about nothing else."""
+    found = [name for name, condition in problem.conditions.items() if isinstance(condition.part, Initial)]
+    found = [name for name in found if problem.requests[name].get(unknown)]
+    alone = len(found) == 1 and involved(problem, found[0]) == {unknown}
+    return found[0] if alone and not any(map(order, problem.requests[found[0]][unknown])) else None
+
+
+def first_value(problem: Problem, condition: str, k: int, x: Point) -> Array:
+    """The value of the k-th unknown at the first instant by its condition, whatever the time of x."""
+    time = problem.domain.index(str(problem.domain.time))
+    return root(partial(_constant, problem, condition, at(x, time, problem.domain.bounds[time][0]), k))
+
+
+def _constant(problem: Problem, name: str, x: Point, k: int, value: Array) -> Array:
+    """The residual of a condition on values, if the k-th unknown has this value."""
+    return problem.residual(name, lambda z: jnp.where(jnp.arange(len(problem.unknowns)) == k, value, 0.0), x, "nested")
 
 
 def walls(start: Start) -> Iterator[Wall]:

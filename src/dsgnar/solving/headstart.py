@@ -2,16 +2,17 @@
 
 From random parameters an attempt may end far from any solution: in a local minimum, or where u = 0 is the best it finds.
 A rough solution in a linear space (`rough.py`) knows no such minima. A network is fitted to its values by a few iterations
-of the same optimiser, with the target ratio of stage 1, and goes on from there with the equations. Where no rough solution
-is known, it is fitted to the initial values, whatever the time.
+of the same optimiser, with the target ratio of stage 1, and goes on from there with the equations.
 
-Where a rough solution could be found in slices of time only, the first attempt begins like that; and near the initial
-values, where equations in time are linear and no small space holds their solution, such as a pulse that travels. Else it is
-no first choice: networks that were led there need more regularisation than those that found their own way (docs/method.md).
+Where a rough solution could be found in slices of time only, the first attempt begins like that. Where equations in time
+are linear and no small space holds their solution, such as a pulse that travels, every attempt at the first interval begins
+near the initial values. Else it is no first choice: networks that were led there need more regularisation than those that
+found their own way (docs/method.md).
 """
 
 import inspect
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import equinox as eqx
@@ -28,7 +29,7 @@ from dsgnar.networks.parameters import Parameters
 from dsgnar.optimise.weights import Reweighting
 from dsgnar.problem import Problem
 from dsgnar.problem.conditions import Condition
-from dsgnar.problem.corners import Start
+from dsgnar.problem.corners import first_value, given_first
 from dsgnar.problem.data import data
 from dsgnar.problem.domain import Box, Interior
 from dsgnar.problem.doubts import highest
@@ -56,7 +57,7 @@ def at_once(context: "Context") -> np.ndarray | None:
         return None
     if seen_in_slices_only(context.problem, scales):
         return near_rough_solution(context, context.problem.domain, 0)
-    return near_initial_values(context, context.problem.domain, 0) if carried_far(context.problem, scales) else None
+    return near_initial_values(context, context.problem.domain, 0)
 
 
 def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray | None:
@@ -80,18 +81,22 @@ def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray 
 
 
 def near_initial_values(context: "Context", box: Box, tries: int) -> np.ndarray | None:
-    """Parameters for an interval at the beginning of the time, fitted to the initial values; None where none are given.
+    """Parameters for an interval at the beginning of the time, fitted to the initial values; None where that is no help.
 
-    A narrow hump in a wide box is hard to find, and soon followed once it is there. In several variables.
+    A narrow hump in a wide box is hard to find, and soon followed once it is there. Where equations are linear, and no small
+    space holds their solution; a nonlinear front was found with much more regularisation (docs/notes.md).
     """
     problem, scales = context.problem, context.settings.scales
-    starts, fresh = [Start(problem, name) for name in problem.unknowns], _fresh(context, tries)
-    if scales is None or box.dimension == 1 or box.time is None or not _can_be_found(problem) or fresh is None:
+    fresh = _fresh(context, tries)
+    if scales is None or fresh is None or not _can_be_found(problem) or not carried_far(problem, scales):
         return None
-    if any(start.given is None for start in starts):
+    given = [given_first(problem, name) for name in problem.unknowns]
+    if None in given:
         return None
     points = _points(context, box, tries)
-    values = {(start.unknown, 0): np.asarray(jax.vmap(start.beginning)(jnp.asarray(points))) for start in starts}
+    values = {}
+    for k, (name, condition) in enumerate(zip(problem.unknowns, given, strict=True)):
+        values[name, 0] = np.asarray(jax.vmap(partial(first_value, problem, str(condition), k))(jnp.asarray(points)))
     return _fitted(context, box, points, values, fresh)
 
 

@@ -210,10 +210,10 @@ def _whole(context: "Context", state: RunState) -> bool:
 def _lost(context: "Context", state: RunState, size: float) -> bool:
     """Whether an attempt at all of a problem failed, with time left for a head start.
 
-    The first attempt; in one variable, where a head start takes a second or so, any that missed its goal and cannot be cut.
+    The first attempt; in one variable, where a head start takes a second or so, any at what cannot be cut.
     """
     single, left = context.problem.domain.dimension == 1, context.settings.max_seconds - state.seconds.solve
-    lost = (single and not automatic(context)) or (size > FAILED and state.cuts == 0)
+    lost = not automatic(context) if single else size > FAILED and state.cuts == 0
     return lost and _whole(context, state) and left >= (TAKES_1D if single else TAKES)
 
 

@@ -95,7 +95,7 @@ def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
 def carried_far(problem: Problem, scales: Scales) -> bool:
     """Whether equations in time and several variables are linear, and no small space holds their solution."""
     seen, best, linear = _look(problem, scales)
-    held = seen is not None and seen.left <= HELD and not seen.fast
+    held = seen is not None and seen.left <= HELD
     if best is None or held or problem.domain.time is None or problem.domain.dimension == 1:
         return False
     few = Rough(problem, scales, FEW)
@@ -116,7 +116,7 @@ def rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float]
     found = _in_slices(problem, scales) if best.left > HELD else None
     if found is not None and found[1] < best.left:
         return found
-    size = MORE * (COLUMNS_1D[1] if domain.dimension == 1 else COLUMNS[1] // len(problem.unknowns))
+    size = MORE * COLUMNS[1] // len(problem.unknowns)
     if best.left > HELD and best.space.size < size:
         rough = Rough(problem, scales, size)
         best = min(best, rough.solve(Polynomials.of(size, rough.periodic, even)), key=lambda found: found.left)
