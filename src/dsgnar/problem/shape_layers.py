@@ -170,9 +170,7 @@ def _sum(start: Start, layers: list[Layer], x: Point) -> Array:
         if not mine:
             continue
         column = lambda name, of=mine: jnp.asarray([getattr(layer, name) for layer in of])
-        vector, number = (
-            jnp.asarray([getattr(layer.surface, name) for layer in mine]) for name in ("vector", "number")
-        )
+        vector, number = (jnp.asarray([getattr(layer.surface, name) for layer in mine]) for name in ("vector", "number"))
         d, s = distance(curved, vector, number, x), jnp.sqrt(4 * column("diffusivity") * tau)
         eta, k, jump = d / s, column("k"), column("jump")
         flat = erfc(eta)

@@ -87,11 +87,10 @@ def near_initial_values(context: "Context", box: Box, tries: int) -> np.ndarray 
     space holds their solution; a nonlinear front was found with much more regularisation (docs/notes.md).
     """
     problem, scales = context.problem, context.settings.scales
-    fresh = _fresh(context, tries)
-    if scales is None or fresh is None or not _can_be_found(problem) or not carried_far(problem, scales):
+    if scales is None or not _can_be_found(problem) or not carried_far(problem, scales):
         return None
-    given = [given_first(problem, name) for name in problem.unknowns]
-    if None in given:
+    given, fresh = [given_first(problem, name) for name in problem.unknowns], _fresh(context, tries)
+    if None in given or fresh is None:
         return None
     points = _points(context, box, tries)
     values = {}
