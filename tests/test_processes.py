@@ -11,14 +11,26 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import dsgnar as ds
+import small
+from dsgnar.calculus.team import Alone, TeamError
+from dsgnar.optimise.optimiser import State
+from dsgnar.solving.context import Context
+from dsgnar.solving.settings import with_options
+from dsgnar.solving.state import RunState
+from dsgnar.solving.stop import StopReason
+from dsgnar.solving.together import asked_to_end
 from dsgnar.storing import checkpoints
+from dsgnar.tools import processes
 from dsgnar.tools.bench.exchange import Sizes
 from dsgnar.tools.joining import free_port
+from dsgnar.tools.launching import Launched
 
 LIMIT = 240  # seconds for any of them
 PROBLEM = """
@@ -128,6 +140,8 @@ def test_a_port_in_use_and_a_coordinator_that_is_not_there(home):
         (["solve", "burgers", "--coordinator", "localhost:5", "--distributed"], "leave out --coordinator"),
         (["launch", "--", "list"], "launch starts `solve` or `resume`, not 'list'"),
         (["launch", "--", "solve", "burgers", "--distributed"], "leave out --distributed"),
+        (["launch", "--", "solve", "burgers", "--process-id=1"], "leave out --process-id"),
+        (["launch", "--", "solve", "burgers", "--patience", "9"], "write it before the --"),
     ],
 )
 def test_wrong_calls(arguments, message):
@@ -137,6 +151,42 @@ def test_wrong_calls(arguments, message):
 
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2 and message in result.output.replace("\n", " ")
+
+
+def test_a_wrong_name_is_said_once(home):
+    said = command(home, "launch", "--processes", 2, "--", "solve", "burgerz", code=2)
+    assert said.startswith("dsgnar: there is no problem 'burgerz'") and said.count("\n") == 1
+
+
+def test_processes_of_one_machine_have_as_many_threads_of_blas_each(monkeypatch):
+    seen = []
+    monkeypatch.setattr(processes, "cores", lambda: [0, 1, 2, 3, 4])
+    monkeypatch.setattr(processes, "start", lambda arguments, cores, environment, output=None: seen.append(environment))
+    Launched(["solve", "mine.py"], 2, 9.0).folder.cleanup()
+    assert [environment["OPENBLAS_NUM_THREADS"] for environment in seen] == ["2", "2"]
+
+
+class Pair(Alone):
+    """One of two processes; the numbers of the other are given."""
+
+    size = 2
+
+    def __init__(self, others=None):
+        self.others, self.said = others, []
+
+    def total(self, values):
+        self.said.append(values)
+        return values + (values if self.others is None else self.others)
+
+
+@pytest.mark.parametrize("change", [dict(stop=StopReason.FLOOR), dict(times=(0.0, 0.5)), dict(cuts=1)])
+def test_processes_that_decide_otherwise_are_found_out(change):
+    plan = Context.of(small.problem(), small.NETWORK, with_options(ds.Settings(), small.SIZES)).rules.start()
+    state = RunState(State(np.ones(3), np.ones(2), 0.1), plan)
+    here = Pair()
+    assert not asked_to_end(here, state, False) and asked_to_end(here, state, True)
+    with pytest.raises(TeamError, match="different numbers in iteration 0"):
+        asked_to_end(Pair(here.said[0]), replace(state, **change), False)
 
 
 def test_a_process_that_is_alone_says_so(home):

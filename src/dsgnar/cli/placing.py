@@ -102,9 +102,13 @@ def launch(
     """
     if arguments[0] not in ("solve", "resume"):
         usage(f"launch starts `solve` or `resume`, not {arguments[0]!r}: dsgnar launch --processes 2 -- solve burgers")
-    given = [word for word in arguments if word.partition("=")[0] in ("--distributed", "--coordinator")]
-    if given:
-        usage(f"launch says where the processes are: leave out {given[0]}")
+    given = [word.partition("=")[0] for word in arguments]
+    for name in ("--distributed", "--coordinator", "--process-id"):
+        if name in given:
+            usage(f"launch says where the processes are: leave out {name}")
+    for name in ("--processes", "--patience"):
+        if name in given:
+            usage(f"{name} belongs to launch: write it before the --, as in dsgnar launch {name} N -- solve burgers")
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = Launched(arguments, processes, patience).wait(say)

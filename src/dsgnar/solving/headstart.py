@@ -120,6 +120,7 @@ def _fitted(context: "Context", box: Box, points: np.ndarray, values: Values, th
     inner = type(context).of(wanted, context.model.network, resolved)
     state = inner.start()
     optimiser = replace(inner.optimisers[0], reweighting=Reweighting(0.0, 0.0))
+    theta = context.residuals.devices.team.first(theta)  # a rough solution is not rounded equally everywhere
     iterate, active = replace(state.iterate, theta=theta), inner.collocation.active(state)
     for _ in range(ITERATIONS):
         iterate, _ = optimiser.iterate(iterate, active, settings.method.targets[0])

@@ -11,6 +11,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 
 from dsgnar.calculus.precision import DTYPES, x64
+from dsgnar.calculus.team import TeamError
 from dsgnar.optimise.optimiser import Active, State, Step
 from dsgnar.optimise.residuals import weighted_loss
 from dsgnar.solving import intervals, judging
@@ -23,7 +24,7 @@ from dsgnar.solving.sizing import resized
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
-from dsgnar.solving.together import met
+from dsgnar.solving.together import asked_to_end, timed
 
 
 @x64
@@ -55,7 +56,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
     seconds = seconds.plus(solve=watch.lap(), compile=compiling)
     if next_plan.precision != plan.precision:
         theta = replace(theta, theta=theta.theta.astype(DTYPES[next_plan.precision]), mean_squares=None)
-    after = met(context.residuals.devices.team, replace(state, iterate=theta, plan=next_plan, seconds=seconds))
+    after = timed(context.residuals.devices.team, replace(state, iterate=theta, plan=next_plan, seconds=seconds))
     stop = stop or context.limit(after) or intervals.hopeless(context, after) or intervals.exact(context, after)
     found = judging.estimated(context, after) if stop is None else None
     if found is not None and found.meets(context.settings.sought, context.settings.looser):
@@ -164,7 +165,7 @@ def _iterate(
         while True:
             if state.stop is None:
                 state, record = advance(context, state)
-                if team.anyone(interruption.asked) and state.stop is None:
+                if asked_to_end(team, state, interruption.asked) and state.stop is None:
                     state = replace(state, stop=StopReason.INTERRUPTED)
                 for observer in observers:
                     observer.iterated(View(context, state, interruption), record)
@@ -177,8 +178,12 @@ def _iterate(
                 context, state = resized(context, another.sizes), another
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
-            elif stop is not None:
+            if stop is not None:
+                asked_to_end(team, state, False)  # what is decided here must be the same in all processes
+            if another is None and state.stop is not None:
                 return context, state, state.unfinished if state.unfinished is not None and stop.converged else stop
     except KeyboardInterrupt:  # a second Ctrl-C: the last complete iteration counts
+        if team.size > 1:
+            raise TeamError(f"process {team.rank} was interrupted within an iteration, and ends") from None
         interruption.note()
         return context, state, StopReason.INTERRUPTED

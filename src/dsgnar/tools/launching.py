@@ -10,7 +10,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from dsgnar.tools.joining import free_port
 GRACE = 10.0  # seconds
 POLL = 0.1
 GOOD = (0, 3)  # exit codes of a run that was taken to its end
+WRONG = 2  # and of a command that was used wrongly
 
 
 class Launched:
@@ -31,16 +32,18 @@ class Launched:
         self.processes: list[subprocess.Popen] = []
         self._asked = False
         coordinator, cores = f"127.0.0.1:{free_port()}", processes.shared_out(count)
+        # As many threads of BLAS in each, also where cores do not come out even: these round differently.
+        threads = dict.fromkeys(processes.ONE_THREAD, str(min(map(len, cores))))
         try:
             for k in range(count):
                 place = ["--coordinator", coordinator, "--processes", str(count), "--process-id", str(k)]
-                self._start([*arguments, *place, "--patience", f"{patience:g}"], k, cores[k], count)
+                more = threads | processes.SHORT_SPIN | _visible(k, count)
+                self._start([*arguments, *place, "--patience", f"{patience:g}"], k, cores[k], more)
         except BaseException:
             self.end()
             raise
 
-    def _start(self, arguments: Sequence[str], k: int, cores: Sequence[int], count: int) -> None:
-        environment = dict.fromkeys(processes.ONE_THREAD, str(len(cores))) | processes.SHORT_SPIN | _visible(k, count)
+    def _start(self, arguments: Sequence[str], k: int, cores: Sequence[int], environment: Mapping[str, str]) -> None:
         if k == 0:
             self.processes.append(processes.start(arguments, cores, environment))
             return
@@ -77,9 +80,12 @@ class Launched:
         return worst[1] if worst[1] > 0 else 128 - worst[1]
 
     def _explain(self, k: int, code: int, tell: Callable[[str], None]) -> None:
+        if code == WRONG and k == 0:
+            return  # it has said what is wrong, and nothing was begun
         said = "" if k == 0 else _tail(self.said[k])
         how = processes.ended_by(code) + (f": {said}" if said else "")
-        tell(f"process {k} of {len(self.processes)} {how}; `dsgnar resume` continues from the last checkpoint")
+        more = "" if code == WRONG else "; `dsgnar resume` continues from the last checkpoint"
+        tell(f"process {k} of {len(self.processes)} {how}{more}")
 
     def _interrupt(self) -> None:
         """The first Ctrl-C asks the run to end after its iteration, a second one ends all."""
