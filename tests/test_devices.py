@@ -52,6 +52,38 @@ def test_one_device_shares_work_out_among_threads_as_it_always_did(monkeypatch):
     assert [len(cut) for _, cut in ONE.blocks(2)] == [1, 1] and [len(cut) for _, cut in ONE.dealt(2)] == [1, 1, 0]
 
 
+class Receiving(Some):
+    """The first of three processes; the rows of the others are given."""
+
+    leads = True
+
+    def __init__(self, *others):
+        super().__init__(3, 0)
+        self.others = others
+
+    def received(self, rows):
+        return iter(self.others)
+
+
+@pytest.mark.parametrize("count", [7, 9])
+def test_rows_come_to_their_place_on_the_host(count):
+    whole = np.arange(2.0 * count).reshape(count, 2)
+    others = [np.zeros((3, 2)) for _ in range(2)]
+    for rank, rows in enumerate(others, 1):
+        mine = whole[3 * rank : 3 * (rank + 1)]
+        rows[: len(mine)] = mine
+    first = Devices(team=Receiving(*others))
+    room, blocks = first.room(count, (2,), np.float64), first.blocks(count)
+    for place, (_, cut) in zip(first.parted(room, blocks), blocks, strict=True):
+        place[:] = whole[cut]
+    np.testing.assert_array_equal(first.filled(room, count), whole)
+    last = Devices(team=Some(3, 2))
+    last.team.leads = False
+    room, blocks = last.room(count, (2,), np.float64), last.blocks(count)
+    assert room.shape == (3, 2) and sum(map(len, last.parted(room, blocks))) == count - 6
+    assert last.filled(room, count).shape == (0, 2)
+
+
 def test_more_devices_than_there_are():
     with pytest.raises(ValueError, match=r"devices=64: JAX has only \d+ cpu device.*host_platform_device_count=64"):
         ds.solve(problem(), devices=64, **SMALL)

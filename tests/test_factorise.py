@@ -284,3 +284,16 @@ def test_the_choice():
     assert best(2000, 5125, np.float64, "cpu") == Band()
     assert best(2000, 2000, np.float64, "gpu") == SVD("jax")
     assert best(20, 20, np.float64, "cpu") == SVD("lapack")
+
+
+def test_the_memory_of_a_wide_matrix_is_used_only_if_that_is_asked_for():
+    rng = np.random.default_rng(0)
+    A, r = rng.standard_normal((40, 90)), rng.standard_normal(40)
+    before, given_up = A.copy(), A.copy()
+    plain = Band(8).factorise(A, r)
+    np.testing.assert_array_equal(A, before)
+    in_place = Band(8).factorise(given_up, r, overwrite=True)
+    assert in_place.outer is not None and np.shares_memory(in_place.outer[0], given_up)
+    np.testing.assert_array_equal(in_place.step(0.1), plain.step(0.1))
+    np.testing.assert_array_equal(Band(8).factorise(jnp.asarray(A), r, overwrite=True).step(0.1), plain.step(0.1))
+    np.testing.assert_array_equal(A, before)

@@ -11,7 +11,7 @@ import pytest
 import scipy.fft
 
 import dsgnar as ds
-from dsgnar.calculus import threads
+from dsgnar.calculus import choices, threads
 from dsgnar.calculus.streams import stream
 from dsgnar.networks import Inputs
 from dsgnar.optimise.jacobian import Jacobian
@@ -153,15 +153,27 @@ def test_shares_side_by_side_are_shares_in_turn():
 
 
 @pytest.mark.parametrize("rows", [1, 5, 12])
-def test_rows_that_are_compressed_some_at_a_time_are_the_same(rows):
+@pytest.mark.parametrize("columns", [Groups(7), AllColumns()], ids=repr)
+def test_rows_that_are_made_some_at_a_time_are_the_same(rows, columns):
     """12 rows in pieces of one, of five with two in the last, and all at once."""
     sketching, theta, flat, _, _ = full(np.float64)
-    whole = sketching.resized(Buckets(12), Groups(7))
+    whole = sketching.resized(Buckets(12), columns)
     pieces = replace(whole, wide=rows * theta.nbytes + 3)
     one, two = (j(theta, flat, WEIGHTS, stream(5)) for j in (whole, pieces))
-    assert two.jacobian.shape == (12, 7)
+    assert two.jacobian.shape == (12, 7 if isinstance(columns, Groups) else theta.size)
     np.testing.assert_allclose(two.jacobian, one.jacobian, rtol=0, atol=1e-14 * np.abs(one.jacobian).max())
     np.testing.assert_allclose(two.residual, one.residual, rtol=0, atol=1e-14)
+
+
+def test_rows_on_another_device_are_those_on_the_host(monkeypatch):
+    sketching, theta, flat, _, _ = full(np.float64)
+    here = sketching(theta, flat, WEIGHTS, stream(5))
+    monkeypatch.setattr(choices, "here", lambda: choices.OTHER)
+    for wide in (sketching.wide, 5 * theta.nbytes):
+        there = replace(sketching, wide=wide)(theta, flat, WEIGHTS, stream(5))
+        assert isinstance(there.jacobian, jax.Array) and isinstance(here.jacobian, np.ndarray)
+        np.testing.assert_allclose(there.jacobian, here.jacobian, rtol=0, atol=1e-14 * np.abs(here.jacobian).max())
+        np.testing.assert_allclose(there.residual, here.residual, rtol=0, atol=1e-14)
 
 
 def test_sizes_of_batches_are_checked():

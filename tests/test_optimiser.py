@@ -167,7 +167,7 @@ def test_a_step_of_length_zero_is_rejected_and_the_radius_shrinks(which, search,
 
 def test_a_failed_factorisation_shrinks_the_radius_and_is_noted():
     class Broken:
-        def factorise(self, A, r, g=None):  # noqa: N803
+        def factorise(self, A, r, g=None, overwrite=False):  # noqa: N803
             raise FactorisationError("did not converge")
 
     jacobian, theta, active = heat()

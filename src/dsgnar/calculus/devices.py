@@ -81,6 +81,24 @@ class Devices:
                 mine.append(jax.device_put(np.zeros((missing, *like[0]), like[1]), here))
         return self.team.collect(jnp.concatenate(mine))[:count]
 
+    def room(self, count: int, row: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array of this host for `count` rows in the first process, and for those of its own blocks in the others."""
+        length = -(-count // self.total) * len(self.homes)
+        return np.zeros((length * (self.team.size if self.team.leads else 1), *row), dtype)
+
+    def parted(self, room: np.ndarray, blocks: Sequence[tuple[Home, Numbers]]) -> list[np.ndarray]:
+        """Where the rows of each block of this process go."""
+        ends = np.cumsum([len(cut) for _, cut in blocks])
+        return [room[end - len(cut) : end] for end, (_, cut) in zip(ends, blocks, strict=True)]
+
+    def filled(self, room: np.ndarray, count: int) -> np.ndarray:
+        """The same as `joined`, where the blocks of this process are in their place already."""
+        own = len(room) // self.team.size if self.team.leads else len(room)
+        for number, rows in enumerate(self.team.received(room[:own]), 1):
+            if self.team.leads:
+                room[number * own : (number + 1) * own] = rows
+        return room[:count] if self.team.leads else room[:0]
+
     def describe(self) -> str:
         """`4 devices`, `2 processes with 4 devices`; nothing for one device."""
         if self.total == 1:

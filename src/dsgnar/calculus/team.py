@@ -48,6 +48,9 @@ class Alone:
     def collect(self, rows: Any) -> Any:
         return rows
 
+    def received(self, rows: Any) -> Iterator[Any]:
+        return iter(())
+
     def total(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         return values
 
@@ -87,8 +90,13 @@ class Team(Alone):
 
     def collect(self, rows: Any) -> Any:
         """The rows of all processes, in their order, in the first one; none in the others. Each has equally many."""
-        others = [self._exchange(send, rows) for send in self._sent]
+        others = list(self.received(rows))
         return jnp.concatenate([rows, *others]) if self.leads else rows[:0]
+
+    def received(self, rows: Any) -> Iterator[Any]:
+        """The rows of one process after the other, but for the first, as it receives them. All go through all of them."""
+        for send in self._sent:
+            yield self._exchange(send, rows)
 
     def total(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
         """The sum over all processes."""

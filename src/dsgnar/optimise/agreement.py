@@ -47,17 +47,17 @@ class Steps:
         sketched: Sketched,
         g: OfColumns | None = None,
     ) -> "Steps":
-        """Factorised by the first process, with what the others lend it."""
+        """Factorised by the first process, with what the others lend it; the memory of the sketch is used up."""
         A, r = sketched.jacobian, sketched.residual
         team = devices.team
         if team.size == 1:
-            return cls(team, theta, sketched, factorisation.factorise(A, r, g))
+            return cls(team, theta, sketched, factorisation.factorise(A, r, g, overwrite=True))
         lent = devices.lent  # an exchange, the first time
         if not team.leads:
             return cls(team, theta, sketched, None)
         large = choices.here().host_factorisation and min(A.shape) >= ONE_THREAD_BELOW
         with _telling(team, theta.size), cores.borrowed(lent) if large else nullcontext():
-            return cls(team, theta, sketched, factorisation.factorise(A, r, g))
+            return cls(team, theta, sketched, factorisation.factorise(A, r, g, overwrite=True))
 
     def to(self, radius: float, start: float | None, tolerance: float) -> tuple[Trial, Float[Array, " d"]]:
         """The step of a given length, and what is known about it (`Subproblem.solve_radius`)."""

@@ -53,11 +53,11 @@ class Band:
         if self.width < 2 or self.width % 2:
             raise ValueError(f"width must be an even number >= 2, not {self.width}")
 
-    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None) -> "BandSubproblem":
+    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None, overwrite: bool = False) -> "BandSubproblem":
         checked(A, r, g)
         A, r = np.asarray(A), np.asarray(r).astype(A.dtype)
         with threads_for(min(A.shape)):
-            M, c, outer = _square(A, r[:, None])
+            M, c, outer = _square(A, r[:, None], overwrite)
             panels = reduce_to_band(M, c, self.width)
             h = None if g is None else _into_band(np.asarray(g).astype(A.dtype), panels, outer, M.shape[0])
         bands = np.zeros((self.width + 1, M.shape[0]), order="F")
@@ -67,14 +67,18 @@ class Band:
 
 
 def _square(
-    A: Float[np.ndarray, "m n"], r: Float[np.ndarray, "m 1"]
+    A: Float[np.ndarray, "m n"], r: Float[np.ndarray, "m 1"], overwrite: bool
 ) -> tuple[Float[np.ndarray, "k k"], Float[np.ndarray, "k 1"], Outer | None]:
-    """A square matrix and rhs with the same damped problem, and the factors (v, t) of Q in p = Q p_square, if any."""
+    """A square matrix and rhs with the same damped problem, and the factors (v, t) of Q in p = Q p_square, if any.
+
+    A wide A whose rows follow one another in memory is its transpose in LAPACK's order: v may take its place.
+    """
     m, n = A.shape
     geqrt, gemqrt = get_lapack_funcs(("geqrt", "gemqrt"), (A,))
     block = min(_OUTER_BLOCK, m, n)
     if m < n:
-        v, t, _ = geqrt(block, np.array(A.T, order="F"), overwrite_a=1)
+        in_place = overwrite and A.flags.c_contiguous and A.flags.writeable
+        v, t, _ = geqrt(block, A.T if in_place else np.array(A.T, order="F"), overwrite_a=1)
         return np.asfortranarray(np.triu(v[:m]).T), r.copy(), (v, t)
     if m > n:
         v, t, _ = geqrt(block, np.array(A, order="F"), overwrite_a=1)

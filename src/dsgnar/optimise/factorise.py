@@ -37,8 +37,11 @@ _SMALL = 300  # below, the SVD (15 ms at 300) is as fast as Band with 20 lambdas
 class Factorisation(Protocol):
     """Anything that turns the sketched Jacobian and residual into a `Subproblem`."""
 
-    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None) -> Subproblem:
-        """The problem of A and r; a gradient `g`, where there is one, takes the place of A^T r."""
+    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None, overwrite: bool = False) -> Subproblem:
+        """The problem of A and r; a gradient `g`, where there is one, takes the place of A^T r.
+
+        With `overwrite` the memory of A may be used, if it is the host's: nobody may look at A afterwards.
+        """
         ...
 
 
@@ -52,7 +55,7 @@ class SVD:
 
     backend: Literal["auto", "jax", "lapack"] = "auto"
 
-    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None) -> Subproblem:
+    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None, overwrite: bool = False) -> Subproblem:
         checked(A, r, g)
         lapack = self.backend == "lapack" or (self.backend == "auto" and choices.of(platform_of(A)).host_factorisation)
         if lapack:
@@ -92,9 +95,9 @@ def _spectral(s: Float[AnyArray, " k"], h: Float[AnyArray, " k"], r: OfRows, lif
 class Auto:
     """The fastest factorisation for the shape, type and platform of A."""
 
-    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None) -> Subproblem:
+    def factorise(self, A: Matrix, r: OfRows, g: OfColumns | None = None, overwrite: bool = False) -> Subproblem:
         m, n = A.shape
-        return best(m, n, A.dtype, platform_of(A)).factorise(A, r, g)
+        return best(m, n, A.dtype, platform_of(A)).factorise(A, r, g, overwrite)
 
 
 def platform_of(A: AnyArray) -> str:

@@ -12,7 +12,8 @@ The two sketches commute, so their order is a matter of cost:
     time, compressed by columns and scattered. This is the paper's order.
 
 Both work through chunks of bounded size: memory grows neither with the number of points nor with points times parameters.
-Where columns are fewer than parameters, s rows of all parameters are not there at once either, but `wide` bytes of them.
+`wide` bytes of rows of all parameters are there at a time: they are compressed by columns, or go to their place.
+Where the factorisation takes place on the host, the sketch is an array of the host, which it may overwrite: so there is one.
 """
 
 from collections.abc import Callable
@@ -25,9 +26,10 @@ import numpy as np
 from jax import Array
 from jaxtyping import Float, Int
 
-from dsgnar.calculus import devices, threads
+from dsgnar.calculus import choices, devices, threads
 from dsgnar.optimise.residuals import Residuals
-from dsgnar.optimise.sketch import ColumnSketch, Hashes, RowSketch, Table
+from dsgnar.optimise.sketch import AllColumns, ColumnSketch, Hashes, RowSketch, Table
+from dsgnar.optimise.subproblem import AnyArray
 
 Points = Float[np.ndarray, "n_m dimension"]
 
@@ -39,7 +41,7 @@ class Sketched:
     Of several processes only the first has rows: it factorises for all (`agreement.py`).
     """
 
-    jacobian: Float[Array, "rows columns"]
+    jacobian: Float[AnyArray, "rows columns"]
     residual: Float[Array, " rows"]
     lift: Callable[[Float[Array, " columns"]], Float[Array, " d"]]
     compress: Callable[[Float[Array, " d"]], Float[Array, " columns"]]  # the adjoint of `lift`
@@ -55,7 +57,7 @@ class Jacobian:
     chunk: int = 768  # points at a time where buckets go first; their intermediate values stay in a CPU's cache
     batch: int = 4096  # b of Algorithm 2: rows of J at a time where rows are formed
     sub_batch: int = 0  # b': gradients at a time within a batch, which bounds what they store; 0: all of the batch
-    wide: int = 2**30  # bytes of rows of J that wait to be compressed by columns, in each share
+    wide: int = 2**28  # bytes of rows of all parameters that are made at a time, in each share
 
     def __post_init__(self) -> None:
         for name, least in (("chunk", 1), ("batch", 1), ("sub_batch", 0), ("wide", 1)):
@@ -97,39 +99,46 @@ class Jacobian:
         drawn: tuple[Table, ...],
         alpha: tuple,
         column: tuple,
-    ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
+    ) -> tuple[Float[AnyArray, "rows columns"], Float[Array, " rows"]]:
         """Buckets in equal shares, side by side, on all devices.
 
         Points are looked up on the host, so that what is compiled does not depend on how many there are.
         """
-        size = drawn[0].index.shape[0]
+        size, homes = drawn[0].index.shape[0], self.residuals.devices
         columns = jax.eval_shape(self.columns.apply, column, theta).shape
-        blocks = self.residuals.devices.blocks(size)
+        blocks = homes.blocks(size)
         tables = [tuple((x[t.index[cut]], t.sign[cut]) for x, t in zip(points, drawn, strict=True)) for _, cut in blocks]
+        room = homes.room(size, columns, theta.dtype) if choices.here().host_factorisation else None
+        rooms = [None] * len(blocks) if room is None else homes.parted(room, blocks)
 
         def work(share):
-            (home, _), table = share
-            return self._share(devices.at(home, theta), table, alpha, column, columns[0])
+            (home, _), table, into = share
+            return self._share(devices.at(home, theta), table, alpha, column, into)
 
-        shares = list(zip(blocks, tables, strict=True))
+        shares = list(zip(blocks, tables, rooms, strict=True))
         jacobian, residual = zip(*threads.each(work, shares), strict=True) if shares else ((), ())
-        join = self.residuals.devices.joined
-        return join(jacobian, size, (columns, theta.dtype)), join(residual, size, ((), theta.dtype))
+        residual = homes.joined(residual, size, ((), theta.dtype))
+        if room is not None:
+            return homes.filled(room, size), residual
+        return homes.joined(jacobian, size, (columns, theta.dtype)), residual
 
     def _share(
-        self, theta: Float[Array, " d"], table: tuple, alpha: tuple, column: tuple, columns: int
-    ) -> tuple[Float[Array, "rows columns"], Float[Array, " rows"]]:
-        """Buckets of one share. Where columns are fewer than parameters, only `wide` bytes of rows are there at a time."""
+        self, theta: Float[Array, " d"], table: tuple, alpha: tuple, column: tuple, into: np.ndarray | None
+    ) -> tuple[Float[Array, "rows columns"] | None, Float[Array, " rows"]]:
+        """Buckets of one share, where they are to go on the host; `wide` bytes of rows of all parameters at a time."""
         size = len(table[0][0])
-        most = max(1, self.wide // theta.nbytes) if columns < theta.size else size
-        done = []
+        most = max(1, self.wide // theta.nbytes)
+        done, residuals = [], []
         for k in range(0, size, most):
             piece = tuple((x[k : k + most], sign[k : k + most]) for x, sign in table)
             rows, residual = self._buckets(theta, piece, alpha)
-            compressed = self._compress(column, rows)
-            done.append((compressed if most >= size else jax.block_until_ready(compressed), residual))
-        jacobian, residuals = zip(*done, strict=True)
-        return (jacobian[0], residuals[0]) if len(done) == 1 else (jnp.concatenate(jacobian), jnp.concatenate(residuals))
+            rows = self._compress(column, rows)
+            if into is not None:
+                into[k : k + most] = rows
+            else:
+                done.append(rows if most >= size else jax.block_until_ready(rows))
+            residuals.append(residual)
+        return _whole(done) if done else None, _whole(residuals)
 
     @cached_property
     def _lift(self) -> Callable:
@@ -137,7 +146,7 @@ class Jacobian:
 
     @cached_property
     def _compress(self) -> Callable:
-        return jax.jit(self.columns.apply)
+        return self.columns.apply if isinstance(self.columns, AllColumns) else jax.jit(self.columns.apply)
 
     def _signed_sum(self, theta: Float[Array, " d"], xs: tuple, signs: tuple, alpha: tuple) -> Float[Array, ""]:
         """One entry of C r. The value of an empty slot, whose sign is 0, does not count even if it is not a number."""
@@ -224,3 +233,7 @@ class Jacobian:
         bucket = jnp.pad(bucket.T, ((0, padding), (0, 0)), constant_values=nowhere)
         sign = jnp.pad(sign.T, ((0, padding), (0, 0)))
         return tuple(p.reshape(-1, size, *p.shape[1:]) for p in (x, bucket, sign))
+
+
+def _whole(parts: list[Array]) -> Array:
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts)

@@ -173,14 +173,15 @@ def _iterate(
                     state = replace(state, stop=StopReason.INTERRUPTED)
                 context.watch.lap()
             stop = state.stop
+            if stop is None:
+                continue
             another = intervals.again(context, state)
             if another is not None:
                 context, state = resized(context, another.sizes), another
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
-            if stop is not None:
-                asked_to_end(team, state, False)  # what is decided here must be the same in all processes
-            if another is None and state.stop is not None:
+            asked_to_end(team, state)  # all have decided the same
+            if state.stop is not None:
                 return context, state, state.unfinished if state.unfinished is not None and stop.converged else stop
     except KeyboardInterrupt:  # a second Ctrl-C: the last complete iteration counts
         if team.size > 1:

@@ -23,7 +23,7 @@ def timed(team: Alone, state: RunState) -> RunState:
     return replace(state, seconds=Seconds(*map(float, team.first(np.array([seconds.solve, seconds.compile])))))
 
 
-def asked_to_end(team: Alone, state: RunState, asked: bool) -> bool:
+def asked_to_end(team: Alone, state: RunState, asked: bool = False) -> bool:
     """Whether any process was asked to end; raises where they have gone different ways."""
     if team.size == 1:
         return asked

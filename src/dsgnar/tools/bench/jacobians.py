@@ -203,7 +203,7 @@ def builder(points: int, widths: Sequence[int], sketch: int, column: str) -> Cal
     if column in SKETCHED:
         rows = CountSketch(sketch) if column == "countsketch" else Buckets(sketch)
         jacobian = Jacobian(residuals, rows, AllColumns())
-        return lambda: jacobian(theta, (x,), np.ones(1), stream(0, "sketch")).jacobian.block_until_ready()
+        return lambda: jax.block_until_ready(jacobian(theta, (x,), np.ones(1), stream(0, "sketch")).jacobian)
     x = jnp.asarray(x)
     build = jax.jit(partial(_FULL[column], partial(residuals.at_point, "pde")))
     if not column.startswith("macro"):
