@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.together import asked_to_end
 from dsgnar.storing import checkpoints
-from dsgnar.tools import processes
+from dsgnar.tools import greeting, processes
 from dsgnar.tools.bench.exchange import Sizes
 from dsgnar.tools.joining import free_port
 from dsgnar.tools.launching import Launched
@@ -193,7 +194,58 @@ def test_a_process_that_is_alone_says_so(home):
     options = "solve", "mine.py", "--processes", 2, "--process-id", 0, "--patience", 2
     with started(home, *options, "--coordinator", f"127.0.0.1:{free_port()}") as process:
         said = done(process)
-        assert process.returncode == 1 and "waited 2 s for all of the 2 processes" in said
+        assert process.returncode == 2 and "--processes 2: process 1 did not come within 2 s" in said
+
+
+def met(*calls) -> list[str]:
+    """What processes hear that find each other in threads: (how many there are, which one it is) each."""
+    port = free_port()
+
+    def come(call):
+        count, number = call
+        try:
+            if number == 0:
+                greeting.receive("127.0.0.1", port, count, 2.0)
+            else:
+                greeting.greet("127.0.0.1", port, count, number, 2.0)
+        except greeting.JoinError as error:
+            return str(error)
+        return "welcome"
+
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(come, calls))
+
+
+def test_processes_find_each_other_or_hear_what_is_wrong():
+    assert met((3, 2), (3, 0), (3, 1)) == ["welcome"] * 3
+    assert set(met((2, 0), (3, 2))) == {"--processes: process 0 was started with 2, and process 2 with 3"}
+    assert set(met((3, 0), (3, 1), (3, 1))) == {
+        "--process-id: two processes were started with 1; each needs a number of its own"
+    }
+    assert set(met((3, 0), (3, 2))) == {"--processes 3: process 1 did not come within 2 s; start all of them"}
+
+
+def test_strangers_are_not_taken_for_processes():
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        port = stranger.getsockname()[1]
+        with ThreadPoolExecutor(1) as pool:
+            answered = pool.submit(lambda: stranger.accept()[0].sendall(b"HTTP/1.1 400 Bad Request\r\n"))
+            with pytest.raises(greeting.JoinError, match="another program answers there"):
+                greeting.greet("127.0.0.1", port, 2, 1, 2.0)
+            answered.result()
+    port = free_port()
+    with ThreadPoolExecutor(2) as pool:
+        waiting = pool.submit(greeting.receive, "127.0.0.1", port, 2, 10.0)
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            with suppress(OSError), socket.create_connection(("127.0.0.1", port)) as stranger:
+                stranger.sendall(b"GET / HTTP/1.1\n")
+                assert stranger.recv(10) == b""
+                break
+        greeting.greet("127.0.0.1", port, 2, 1, 5.0)
+        waiting.result()
 
 
 # --- the same result --------------------------------------------------------------------------------------------------

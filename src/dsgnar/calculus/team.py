@@ -187,9 +187,9 @@ class Team(Alone):
             except (RuntimeError, ValueError) as error:  # JAX raises either, depending on when it notices
                 if "RESOURCE_EXHAUSTED" in str(error):
                     raise
+                why = str(error).splitlines()[0].rpartition(": ")[2]  # `... Read error [...]: Connection reset by peer`
                 raise TeamError(
-                    f"process {self.rank}: another process has ended, or the connection to it is lost "
-                    f"({str(error).splitlines()[0]})"
+                    f"process {self.rank}: another process has ended, or the connection to it is lost ({why})"
                 ) from None
 
 

@@ -1,14 +1,13 @@
 """Joining other processes (`jax.distributed`), with errors in the place of hangs.
 
-JAX ends a process without an exception where it cannot listen (a port in use) or finds nobody (a wrong coordinator). So both
-are tried beforehand with a socket, and a process that waits longer than its patience for the others says so and ends.
+JAX ends a process without an exception where it cannot listen (a port in use) or finds nobody (a wrong coordinator). So the
+processes find each other beforehand (`greeting.py`), and one that waits longer than its patience says so and ends.
 """
 
 import ipaddress
 import os
 import socket
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,13 +15,10 @@ from typing import Any
 import jax
 
 from dsgnar.calculus.patience import Patience
+from dsgnar.tools import greeting
+from dsgnar.tools.greeting import JoinError
 
 MARGIN = 30  # seconds by which JAX is more patient than we are: our messages are the clearer ones
-POLL = 0.2
-
-
-class JoinError(ValueError):
-    """The other processes cannot be found; the message says what to change."""
 
 
 def join(coordinator: str | None, processes: int | None, number: int | None, patience: float) -> None:
@@ -42,9 +38,9 @@ def join(coordinator: str | None, processes: int | None, number: int | None, pat
     if processes is None or number is None or not 0 <= number < processes:
         raise JoinError("--coordinator needs --processes P and --process-id I, with I from 0 to P - 1")
     if number == 0:
-        _check_free(host, port)
+        greeting.receive(host, port, processes, patience)
     else:
-        _wait_for(host, port, patience)
+        greeting.greet(host, port, processes, number, patience)
     bind = f"{host}:{port}" if _loopback(host) else None  # JAX listens to all networks otherwise
     with _waiting(patience, f"all of the {processes} processes to come to {coordinator}"):
         jax.distributed.initialize(coordinator, processes, number, coordinator_bind_address=bind, **limits)
@@ -78,33 +74,6 @@ def _loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def _check_free(host: str, port: int) -> None:
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind((host, port))
-            tried.listen()
-    except OSError as error:
-        raise JoinError(
-            f"--coordinator {host}:{port}: process 0 cannot listen there ({error.strerror or error}); choose another port, "
-            "and a name or address of the machine of process 0"
-        ) from None
-
-
-def _wait_for(host: str, port: int, patience: float) -> None:
-    end, why = time.monotonic() + patience, "no answer"
-    while time.monotonic() < end:
-        try:
-            with socket.create_connection((host, port), timeout=min(5.0, patience)):
-                return
-        except OSError as error:
-            why = str(error.strerror or error)
-            time.sleep(POLL)
-    raise JoinError(
-        f"--coordinator {host}:{port}: nobody answers there after {patience:g} s ({why}); is process 0 running, and there?"
-    )
 
 
 def free_port() -> int:
