@@ -64,12 +64,12 @@ def home(tmp_path_factory):
 
 
 @contextmanager
-def started(home, *arguments, code=QUIET):
-    """A command in a process; whatever is left of it at the end is ended."""
+def started(home, *arguments, code=QUIET, **more):
+    """A command in a process, with more in its environment; whatever is left of it at the end is ended."""
     here = {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
-        cwd=home, env=os.environ | here | {"DSGNAR_CACHE": str(home / "cache")}, text=True,
+        cwd=home, env=os.environ | here | {"DSGNAR_CACHE": str(home / "cache")} | more, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     try:
@@ -326,6 +326,33 @@ def test_processes_with_other_problems_or_settings(home):
     with pair(home, "solve", "mine.py", other=("--set", "wait=x")) as (one, two):
         assert "process 1 failed at reading the problem" in done(one) and "wait must be" in done(two)
     assert not (home / "unequal").exists()
+
+
+def slurm(number: int) -> dict[str, str]:
+    """What SLURM tells process `number` of two; Open MPI tells the same by other names."""
+    job = 100_000 + os.getpid() % 4096  # JAX makes the port from it
+    told = dict(JOB_ID=job, STEP_NODELIST="localhost", NTASKS=2, PROCID=number, LOCALID=number)
+    return {f"SLURM_{name}": str(value) for name, value in told.items()}
+
+
+def open_mpi(number: int) -> dict[str, str]:
+    uri = f"{(os.getpid() % 4096) << 12}.0;tcp://127.0.0.1:34911"
+    told = dict(WORLD_SIZE=2, WORLD_RANK=number, WORLD_LOCAL_RANK=number)
+    return {"OMPI_MCA_orte_hnp_uri": uri} | {f"OMPI_COMM_{name}": str(value) for name, value in told.items()}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", [slurm, open_mpi])
+def test_processes_of_a_job_find_each_other(home, scheduler):
+    directory = scheduler.__name__
+    arguments = "solve", "mine.py", "--distributed", "--out", directory, "--patience", 60
+    with started(home, *arguments, **scheduler(0)) as one, started(home, *arguments, **scheduler(1)) as two:
+        said = done(one)
+        done(two)
+    assert one.returncode == two.returncode == 3 and "2 processes, 2 devices" in said
+    assert len(history(home / directory)) == 12
+    with started(home, *arguments[:-1], 4, **scheduler(0)) as alone:
+        assert "waited 4 s for the other processes of this job" in done(alone) and alone.returncode == 1
 
 
 @pytest.mark.slow
