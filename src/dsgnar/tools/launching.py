@@ -80,8 +80,8 @@ class Launched:
         return worst[1] if worst[1] > 0 else 128 - worst[1]
 
     def _explain(self, k: int, code: int, tell: Callable[[str], None]) -> None:
-        if code == WRONG and k == 0:
-            return  # it has said what is wrong, and nothing was begun
+        if code == WRONG and self.processes[0].poll() == WRONG:
+            return  # the first has said what is wrong, and nothing was begun
         said = "" if k == 0 else _tail(self.said[k])
         how = processes.ended_by(code) + (f": {said}" if said else "")
         more = "" if code == WRONG else "; `dsgnar resume` continues from the last checkpoint"
