@@ -47,6 +47,11 @@ settings = dict(
     points=64, max_points=64, held_out=64, max_iterations=12, intervals=1, stall=0, warm_up=0, single_above=float("inf")
 )
 """
+WITH_US = """
+import os
+from dsgnar.tools.processes import end_with
+end_with(os.getppid())
+"""  # gone soon after the tests, even if these are killed
 QUIET = """
 from dsgnar.showing import figures
 figures.save = lambda solution, reference, path, title="": path.write_bytes(b"")  # takes longer than the run
@@ -68,7 +73,7 @@ def started(home, *arguments, code=QUIET, **more):
     """A command in a process, with more in its environment; whatever is left of it at the end is ended."""
     here = {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "1"}
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, arguments)],
+        [sys.executable, "-c", WITH_US + code, *map(str, arguments)],
         cwd=home, env=os.environ | here | {"DSGNAR_CACHE": str(home / "cache")} | more, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
