@@ -44,7 +44,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) / 2**20, solution.parameters)
 
 @pytest.mark.slow
 def test_memory_of_a_large_network_is_a_few_sketches():
-    """docs/devices.md: one and a half times s d B, and up to 1.6 GiB for JAX and chunks. d x d numbers would have 235 GiB."""
+    """docs/devices.md: 1.5 s d B, and up to 1.6 GiB for JAX and chunks. d x d numbers would have 235 GiB."""
     rows = 500
     done = subprocess.run([sys.executable, "-c", LARGE, str(rows)], capture_output=True, text=True, check=True)
     peak, parameters = map(float, done.stdout.split())
