@@ -121,8 +121,13 @@ class Function:
         if condition not in self.problem.conditions:
             names = ", ".join(self.problem.conditions)
             raise ValueError(f"there is no condition {condition!r}; the problem has {names}")
-        size = self.residuals.ansatz.size(condition)
-        return self._of_coordinates(lambda theta, x: size * self.residuals.vector(condition, theta, x))
+        ansatz = self.residuals.ansatz
+        size = ansatz.size(condition)
+
+        def physical(theta, x):
+            return size / ansatz.stretch(condition, ansatz.place(x.T).T if ansatz.local else None) * self.residuals.vector(condition, theta, x)
+
+        return self._of_coordinates(physical)
 
     # --- how ----------------------------------------------------------------------------------------------------------
 

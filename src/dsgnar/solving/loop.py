@@ -174,7 +174,8 @@ def _iterate(
             stop = state.stop
             another = intervals.again(context, state)
             if another is not None:
-                context, state = resized(context, another.sizes), another
+                context = resized(context, another.sizes)
+                state = another if another.sizes == state.sizes else context.placed(another)
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
             elif stop is not None:
