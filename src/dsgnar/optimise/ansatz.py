@@ -90,7 +90,7 @@ class Ansatz:
         return 1.0 if self.scales is None else self.scales.conditions[list(self.problem.conditions).index(condition)]
 
     def stretch(self, condition: str, place: Any) -> Any:
-        """By what its residual is multiplied besides in a time interval; `place`: what points there carry, in the last axis."""
+        """By what its residual is multiplied besides; `place`: what points of an interval carry, in the last axis."""
         if not self.orders or place is None:
             return 1.0
         return place[..., self.carried - len(self.problem.conditions) + list(self.problem.conditions).index(condition)]

@@ -2,9 +2,10 @@
 
 The state y = (u, u', ..) at the beginning of an interval is known: from the initial conditions, or as the network of the
 interval before has it. It is built into the unknowns (`optimise/ansatz.py`), so that it holds exactly, and the network has
-to find what is added to it only. The rough solution (`forecast.py`) says how large that is, after which time the beginning is
-forgotten, how large the terms of every equation are in the interval, and over which time the solution is simple enough for a
-small network. All of that concerns sizes: where the rough solution is wrong the equations decide.
+to find only what is added to it. The rough solution (`forecast.py`) says how large that is, after which time the beginning
+is forgotten, how large the terms of every equation are in the interval, and over which time the solution is simple enough
+for a small network: its length is such that polynomials of degree 8 follow it. All of that concerns sizes; values come from
+the equations alone.
 """
 
 import math
@@ -18,7 +19,7 @@ from dsgnar.calculus.precision import x64
 from dsgnar.networks.mlp import TanhNetwork
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
-from dsgnar.problem.fields import evaluate
+from dsgnar.problem.fields import Requests, evaluate
 from dsgnar.problem.scales import Scales, power_of_two
 from dsgnar.solving.evaluation import located
 from dsgnar.solving.forecast import ACCURACY, Rough, System, roughly
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dsgnar.solving.model import Model
     from dsgnar.solving.state import RunState
 
+LONGER = 1.5  # the next interval than the last one, where no cut was needed
 SIMPLE = 8  # degree of the polynomials that follow a solution over an interval
 CLOSELY = 3e-4  # of its change there
 LEAST = 2.0**-30  # of the size of an unknown or an equation: beyond what the rough solution resolves
@@ -104,10 +106,12 @@ def state_at(model: "Model", theta: np.ndarray, k: int, time: float) -> Float[np
     """y at a time, as the network of interval k has it."""
     problem, ansatz = model.problem, model.residuals.ansatz
     point = jnp.asarray(located(model, np.array([[time]]), k)[0])
-    requests = {u: frozenset((i,) for i in range(o)) for u, o in zip(problem.unknowns, ansatz.orders, strict=True)}
+    below = zip(problem.unknowns, ansatz.orders, strict=True)
+    requests: Requests = {u: frozenset((i,) for i in range(order)) for u, order in below}
     network = ansatz.network(jnp.asarray(theta, jnp.float64), ansatz.place(point))
     fields = evaluate(network, point[:1], problem.outputs, requests, problem.domain, "nested")
-    return np.array([float(fields[u]._lookup((i,))) for u, o in zip(problem.unknowns, ansatz.orders, strict=True) for i in range(o)])
+    asked = [(u, i) for u, order in zip(problem.unknowns, ansatz.orders, strict=True) for i in range(order)]
+    return np.array([float(fields[u]._lookup((i,))) for u, i in asked])
 
 
 def placed(context: "Context", state: "RunState") -> tuple[tuple[float, ...], ...]:
@@ -120,20 +124,33 @@ def placed(context: "Context", state: "RunState") -> tuple[tuple[float, ...], ..
         before = context.collocation.at_march(times[:-1], earlier)
         y = state_at(before, state.finished[-1], state.interval - 1, times[-2])
     else:
-        y = System.of(problem).start
-    return (*earlier, begun(problem, scales, y, times[-2:]))
+        system = System.of(problem)
+        y = None if system is None else system.start
+    return () if y is None else (*earlier, begun(problem, scales, y, (times[-2], times[-1])))
+
+
+def next_end(context: "Context", state: "RunState") -> float:
+    """Until when the next interval goes: as the rough solution suggests, or longer than the last one, if that was solved."""
+    begin, end = state.times[-2:]
+    last, scales = context.march.times[-1], context.settings.scales
+    if scales is not None and roughly(context.problem, scales) is not None and end >= simple(context, begin):
+        return simple(context, end)
+    length = (end - begin) * (1.0 if state.cuts else LONGER)
+    count = max(1, math.ceil((last - end) / length - 1e-9))
+    return last if count == 1 else end + (last - end) / count
 
 
 def simple(context: "Context", begin: float) -> float:
     """Until when a small network follows the solution from a time on."""
     first, last = context.problem.domain.bounds[0]
-    rough = roughly(context.problem, context.settings.scales)
+    scales = context.settings.scales
+    rough = None if scales is None else roughly(context.problem, scales)
     plain = isinstance(context.residuals.parameters.network(jnp.asarray(context.first)), TanhNetwork)
-    if rough is None or not plain:
+    if rough is None or scales is None or not plain:
         return last
-    length, known = last - begin, context.settings.scales.unknowns
+    length, sizes = last - begin, np.array(scales.unknowns)
     while length > SHORTEST * (last - first):
-        if _followed(rough, begin, length, np.array(known)):
+        if _followed(rough, begin, length, sizes):
             break
         length *= SHORTER
     count = math.ceil((last - begin) / length - 1e-9)

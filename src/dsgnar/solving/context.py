@@ -22,8 +22,8 @@ from dsgnar.solving.beginning import placed, simple
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
 from dsgnar.solving.error import estimate
-from dsgnar.solving.forecast import orders
 from dsgnar.solving.estimate import with_error
+from dsgnar.solving.forecast import orders
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network

@@ -121,8 +121,10 @@ class System:
         def terms(t, y) -> Float[Array, " equations"]:
             """Sizes of the terms of every equation."""
             values, x = jnp.concatenate([y, highest_at(t, y)]), jnp.asarray([t])
-            one = lambda name: partial(of_derivatives, problem, name, keys, x)
-            return jnp.stack([jnp.abs(one(n)(0 * values)) + jnp.sum(jnp.abs(values * jax.grad(one(n))(values))) for n in equations])
+            out = []
+            for one in (partial(of_derivatives, problem, name, keys, x) for name in equations):
+                out.append(jnp.abs(one(0 * values)) + jnp.sum(jnp.abs(values * jax.grad(one)(values))))
+            return jnp.stack(out)
 
         self._rate, self._highest, self._terms = jax.jit(rate), jax.jit(highest_at), jax.jit(jax.vmap(terms))
         nothing = jnp.zeros(len(highest))

@@ -125,7 +125,9 @@ class Function:
         size = ansatz.size(condition)
 
         def physical(theta, x):
-            return size / ansatz.stretch(condition, ansatz.place(x.T).T if ansatz.local else None) * self.residuals.vector(condition, theta, x)
+            place = ansatz.place(x.T)
+            stretch = ansatz.stretch(condition, None if place is None else place.T)
+            return size / stretch * self.residuals.vector(condition, theta, x)
 
         return self._of_coordinates(physical)
 

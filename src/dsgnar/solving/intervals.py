@@ -29,8 +29,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
-from dsgnar.solving.beginning import simple
-from dsgnar.solving.forecast import roughly
+from dsgnar.solving.beginning import next_end
 from dsgnar.solving.headstart import TAKES, TAKES_1D, near_initial_values, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
@@ -42,7 +41,6 @@ from dsgnar.solving.verdict import FAILED, SOLVED
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
-LONGER = 1.5
 NEARLY = 10.0  # by which an interval of a march may miss its goal
 LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
 FALLS = 0.3  # and one that falls so far is not given up, however late
@@ -109,20 +107,9 @@ def near(context: "Context", theta: np.ndarray, fresh: np.ndarray | None) -> np.
 
 
 def _next_end(context: "Context", state: RunState) -> float:
-    times, last = context.march.times, context.march.times[-1]
     if not automatic(context):
-        return times[state.interval + 2]
-    begin, end = state.times[-2:]
-    length = (end - begin) * (1.0 if state.cuts else LONGER)
-    if not shortened(context, state):
-        return simple(context, end)
-    count = max(1, math.ceil((last - end) / length - 1e-9))
-    return last if count == 1 else end + (last - end) / count
-
-
-def shortened(context: "Context", state: RunState) -> bool:
-    """Whether the interval is shorter than the rough solution suggests, or nothing is known of that."""
-    return roughly(context.problem, context.settings.scales) is None or state.times[-1] < simple(context, state.times[-2])
+        return context.march.times[state.interval + 2]
+    return next_end(context, state)
 
 
 def hopeless(context: "Context", state: RunState) -> StopReason | None:

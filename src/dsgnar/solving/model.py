@@ -138,8 +138,8 @@ def build(
     key = jax.random.fold_in(key, interval) if interval else key
     if isinstance(network, Architecture):
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
-        about_zero = scales is None or problem.hard or problem.known or orders(problem, scales)
-        module = module if about_zero else begun_at(module, scales.levels)
+        plain = scales is None or problem.hard or problem.known or orders(problem, scales)
+        module = module if plain or scales is None else begun_at(module, scales.levels)
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)
