@@ -9,6 +9,7 @@ the equations alone.
 """
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from dsgnar.problem.fields import Requests, evaluate
 from dsgnar.problem.scales import Scales, power_of_two
 from dsgnar.solving.evaluation import located
 from dsgnar.solving.forecast import ACCURACY, Rough, System, roughly
+from dsgnar.solving.march import March
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
@@ -114,19 +116,19 @@ def state_at(model: "Model", theta: np.ndarray, k: int, time: float) -> Float[np
     return np.array([float(fields[u]._lookup((i,))) for u, i in asked])
 
 
-def placed(context: "Context", state: "RunState") -> tuple[tuple[float, ...], ...]:
-    """What points of every interval of a state carry; nothing where the beginning is not built in."""
+def placed(context: "Context", state: "RunState") -> "RunState":
+    """The state with what points of the interval that is being solved carry, where the beginning is built in."""
     problem, scales, times = context.problem, context.settings.scales, state.times
     if not context.residuals.ansatz.orders or scales is None:
-        return ()
+        return state
     earlier = state.begun[: state.interval]
     if state.finished:
-        before = context.collocation.at_march(times[:-1], earlier)
+        before = replace(context.model, march=March(times[:-1], earlier))
         y = state_at(before, state.finished[-1], state.interval - 1, times[-2])
     else:
         system = System.of(problem)
         y = None if system is None else system.start
-    return () if y is None else (*earlier, begun(problem, scales, y, (times[-2], times[-1])))
+    return state if y is None else replace(state, begun=(*earlier, begun(problem, scales, y, (times[-2], times[-1]))))
 
 
 def next_end(context: "Context", state: "RunState") -> float:

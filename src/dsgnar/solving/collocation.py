@@ -43,18 +43,9 @@ class Collocation:
         """Whether time may be cut, so that intervals hand values over."""
         return self.settings.intervals != 1 and self.residuals.problem.domain.time is not None
 
-    @property
-    def placed(self) -> bool:
-        """Whether points of one time interval differ from those of another."""
-        return self.marching or bool(self.residuals.ansatz.orders)
-
     def at(self, state: RunState) -> Model:
         """The model with the time intervals of a state."""
-        return self.at_march(state.times, state.begun) if self.placed else self.model
-
-    def at_march(self, times: tuple[float, ...], begun: tuple[tuple[float, ...], ...]) -> Model:
-        """The model with time intervals."""
-        return replace(self.model, march=March(times, begun))
+        return replace(self.model, march=March(state.times, state.begun)) if self.marching or state.begun else self.model
 
     def domain(self, state: RunState) -> Box:
         """The part of the problem's domain that is being solved."""
@@ -144,7 +135,7 @@ class Collocation:
         measured = self.residuals.problem.conditions[name].measured
         if measured is not None:  # its points are never cut by a march
             return np.column_stack([points, measured.values / self.residuals.ansatz.size(name), measured.precision])
-        if not self.placed:
+        if not (self.marching or state.begun):
             return points
         points = points.astype(DTYPES[state.plan.precision]).astype(np.float64)  # as the point will be seen
         model = self.at(state)

@@ -117,18 +117,14 @@ class Context:
         times = self.march.times[:2]
         if marching.automatic(self):
             times = (times[0], simple(self, times[0]))
-        return self.placed(RunState(_first(self.problem, self.settings, self.first, plan), plan, times=times))
+        return placed(self, RunState(_first(self.problem, self.settings, self.first, plan), plan, times=times))
 
     def begin(self, state: RunState, theta: np.ndarray, end: float) -> RunState:
         """The first state of a time interval that begins where the last of `state.finished` ended."""
         plan = self.rules.start(state.iterate.iteration)
         iterate = _first(self.problem, self.settings, theta, plan)
         times = (*state.times[: state.interval + 1], end) if state.times else ()
-        return self.placed(replace(state, iterate=iterate, plan=plan, evaluated=False, times=times, stop=None))
-
-    def placed(self, state: RunState) -> RunState:
-        """The state with what points of the interval that is being solved carry."""
-        return replace(state, begun=placed(self, state))
+        return placed(self, replace(state, iterate=iterate, plan=plan, evaluated=False, times=times, stop=None))
 
     # --- judging ------------------------------------------------------------------------------------------------------
 

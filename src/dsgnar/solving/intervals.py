@@ -29,7 +29,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
-from dsgnar.solving.beginning import next_end
+from dsgnar.solving.beginning import next_end, placed
 from dsgnar.solving.headstart import TAKES, TAKES_1D, near_initial_values, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
@@ -270,7 +270,7 @@ def settled(context: "Context", state: RunState) -> RunState:
         plan = replace(state.plan, precision="double" if state.whole.dtype == np.float64 else "single")
         times = (state.times[0], context.march.times[-1])
         past = dict(finished=(), worst=None, relative=None, terms=None)
-        at_once = context.placed(replace(state, iterate=iterate, plan=plan, times=times, **past))
+        at_once = placed(context, replace(state, iterate=iterate, plan=plan, times=times, **past))
         size = max(judging.here(context, at_once))
         early = has_next(context, state)
         if size <= (FAILED if state.finished else ROUGH) if early else size < max(judging.relative(context, state)):

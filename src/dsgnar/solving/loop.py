@@ -14,6 +14,7 @@ from dsgnar.calculus.precision import DTYPES, x64
 from dsgnar.optimise.optimiser import Active, State, Step
 from dsgnar.optimise.residuals import weighted_loss
 from dsgnar.solving import intervals, judging
+from dsgnar.solving.beginning import placed
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
@@ -175,7 +176,7 @@ def _iterate(
             another = intervals.again(context, state)
             if another is not None:
                 context = resized(context, another.sizes)
-                state = another if another.sizes == state.sizes else context.placed(another)
+                state = another if another.sizes == state.sizes else placed(context, another)
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
             elif stop is not None:
