@@ -99,3 +99,13 @@ def test_the_network_adds_nothing_where_its_output_is_zero():
     nothing = np.zeros(parameters.count)
     place = jnp.asarray(model.place(0))
     assert float(model.residuals.network(jnp.asarray(nothing), place)(jnp.array([0.7]))[0]) == 1.0
+
+
+def test_other_problems_begin_with_all_of_their_time():
+    conditions = {
+        "pde": ds.interior(lambda u: u.t - u.xx),
+        "start": ds.initial(lambda u, x: u - jnp.sin(jnp.pi * x)),
+        "ends": ds.boundary(lambda u: u),
+    }
+    context = Context.of(ds.Problem(ds.Box(x=(0, 1), t=(2, 5)), ("u",), conditions), SMALL)
+    assert context.start().times == (2.0, 5.0) and context.start().begun == ()

@@ -144,7 +144,7 @@ def next_end(context: "Context", state: "RunState") -> float:
 
 def simple(context: "Context", begin: float) -> float:
     """Until when a small network follows the solution from a time on."""
-    first, last = context.problem.domain.bounds[0]
+    first, *_, last = context.march.times
     scales = context.settings.scales
     rough = None if scales is None else roughly(context.problem, scales)
     plain = isinstance(context.residuals.parameters.network(jnp.asarray(context.first)), TanhNetwork)
