@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from dsgnar.solving.state import RunState
 
 LONGER = 1.5  # the next interval than the last one, where no cut was needed
+TWICE = 2.0  # and where the rough solution says that longer ones are simple
 SIMPLE = 8  # degree of the polynomials that follow a solution over an interval
 CLOSELY = 3e-4  # of its change there
 LEAST = 2.0**-30  # of the size of an unknown or an equation: beyond what the rough solution resolves
@@ -135,9 +136,14 @@ def next_end(context: "Context", state: "RunState") -> float:
     """Until when the next interval goes: as the rough solution suggests, or longer than the last one, if that was solved."""
     begin, end = state.times[-2:]
     last, scales = context.march.times[-1], context.settings.scales
-    if scales is not None and roughly(context.problem, scales) is not None and end >= simple(context, begin):
-        return simple(context, end)
-    length = (end - begin) * (1.0 if state.cuts else LONGER)
+    longer, most = LONGER, last
+    if scales is not None and roughly(context.problem, scales) is not None:
+        longer, most = TWICE, simple(context, end)
+        if end >= simple(context, begin):
+            return most
+    length = (end - begin) * (1.0 if state.cuts else longer)
+    if end + length >= most:
+        return most
     count = max(1, math.ceil((last - end) / length - 1e-9))
     return last if count == 1 else end + (last - end) / count
 

@@ -27,7 +27,7 @@ FALLEN_LOSS = 1e-3  # share of its first loss that stage 1 is to reach before a 
 SMALL = 1e-16  # lambda that stage 1 is to reach in any case; Burgers' equation with tol=1e-3 was not solved from 2.5e-9
 SETTLED = 1e-18  # lambda in initial value problems at which steps need no damping; stage 2 then ends at 1e-10 or below
 SOON = 5  # iterations without gain that end an interval of an initial value problem: it is at its end, or shorter ones help
-BRIEF = 40, 15  # wait and window there
+BRIEF, LONG_WAIT = (40, 15), 120  # wait and window there, and the wait for a lambda that has not fallen
 MARGIN = 0.05  # share of the error that is asked for whose square lambda is to reach in stage 1
 CAREFUL = (0.1, 0.8)  # targets in several variables: with 0.2 sharp fronts were not found
 
@@ -159,6 +159,8 @@ class Settings:
             method = replace(method, warm_up=0)
         if self.precision == "double" and method.no_damping == FAST.no_damping:
             method = replace(method, no_damping=SETTLED)
+        if self.precision == "double" and (method.fallen, method.long_wait) == (FAST.fallen, FAST.long_wait):
+            method = replace(method, fallen=FALLEN, long_wait=LONG_WAIT)
         if self.wait is None and self.window is None and (method.wait, method.window) == (FAST.wait, FAST.window):
             method = replace(method, wait=BRIEF[0], window=BRIEF[1])
         return method
