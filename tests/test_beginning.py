@@ -9,7 +9,7 @@ from dsgnar.networks.parameters import Parameters
 from dsgnar.solving.beginning import _in_w, simple
 from dsgnar.solving.context import Context
 from dsgnar.solving.forecast import orders
-from dsgnar.storing.runs import load
+from dsgnar.storing.runs import RunError, load
 
 SMALL = ds.MLP(widths=(8, 8), spread=2.0)
 
@@ -89,6 +89,11 @@ def test_a_march_is_solved_continuous_and_kept(tmp_path):
     assert np.max(np.abs(solution(t=t) - exact(t))) < 1e-5
     again = load(tmp_path / "run", problem=oscillator(2.0), network=SMALL)
     assert np.array_equal(again(t=t), solution(t=t))
+    with np.load(tmp_path / "run" / "solution.npz") as file:
+        older = {name: file[name] for name in file if name != "begun"}
+    np.savez(tmp_path / "run" / "solution.npz", **older)
+    with pytest.raises(RunError, match="began otherwise"):
+        load(tmp_path / "run", problem=oscillator(2.0), network=SMALL)
 
 
 def test_the_network_adds_nothing_where_its_output_is_zero():

@@ -202,6 +202,8 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
     expected = (model.march.count, model.residuals.parameters.count)
     if thetas.shape != expected:
         raise RunError(f"{directory / 'solution.npz'} holds parameters {thetas.shape}; the network has {expected}")
+    if model.residuals.ansatz.orders and len(begun) != model.march.count:
+        raise RunError(f"{directory / 'solution.npz'} was written by a version whose intervals began otherwise; solve again")
     with understood(directory / "result.json"):
         outcome = Outcome(
             settings=settings,
