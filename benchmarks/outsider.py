@@ -4,6 +4,8 @@ python benchmarks/outsider.py                         all of them, seed 0
 python benchmarks/outsider.py call --seed 1
 """
 
+import inspect
+
 import development
 import jax.numpy as jnp
 import numpy as np
@@ -218,6 +220,101 @@ def oscillator():
         return {"p": np.exp(-square / 2) / (2 * np.pi * np.sqrt(det))}
 
     return p, ref(dict(x=(-5, 5, 50), v=(-5, 5, 50), t=(0, 2, 20)), exact)
+
+
+@add("three_bodies")
+def three_bodies():
+    """Three equal masses that follow each other on a figure eight, one period; second order, six unknowns."""
+    T, names = 6.32591398, ("x1", "y1", "x2", "y2", "x3", "y3")
+    places = np.array([0.97000436, -0.24308753, -0.97000436, 0.24308753, 0.0, 0.0])
+    speeds = np.array([0.466203685, 0.43236573, 0.466203685, 0.43236573, -0.93240737, -0.86473146])
+
+    def pull(q, k, xp):
+        """Acceleration of body k."""
+        ax = ay = 0.0
+        for j in range(3):
+            if j != k:
+                dx, dy = q[2 * j] - q[2 * k], q[2 * j + 1] - q[2 * k + 1]
+                cube = xp.sqrt(dx * dx + dy * dy) ** 3
+                ax, ay = ax + dx / cube, ay + dy / cube
+        return ax, ay
+
+    conditions = {}
+    for i, (name, place, speed) in enumerate(zip(names, places, speeds, strict=True)):
+        law = lambda x1, y1, x2, y2, x3, y3, i=i, name=name: (
+            {"x1": x1, "y1": y1, "x2": x2, "y2": y2, "x3": x3, "y3": y3}[name].tt
+            - pull((x1, y1, x2, y2, x3, y3), i // 2, jnp)[i % 2]
+        )
+        conditions |= {
+            f"law {name}": ds.interior(_of(law, names)),
+            f"place {name}": ds.initial(_of(lambda u, place=place: u - place, (name,))),
+            f"speed {name}": ds.initial(_of(lambda u, speed=speed: u.t - speed, (name,))),
+        }
+    rates = lambda t, y: [*y[6:], *(a for k in range(3) for a in pull(y[:6], k, np))]
+    found = solve_ivp(rates, (0, T), [*places, *speeds], method="DOP853", rtol=1e-13, atol=1e-13, dense_output=True)
+    exact = lambda t: dict(zip(names, found.sol(t)[:6], strict=True))
+    reference = ds.Reference.on_grid({"t": interior_grid(0, T, 400)}, exact, 1e-10, "DOP853")
+    return ds.Problem(ds.Box(t=(0, T)), names, conditions), reference
+
+
+def _of(function, names):
+    """A function of given unknowns that says so."""
+
+    def residual(**fields):
+        return function(*(fields[name] for name in names))
+
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    residual.__signature__ = inspect.Signature(parameters)
+    return residual
+
+
+@add("double_pendulum")
+def double_pendulum():
+    """Two equal rods of a metre, from 2 and 1 rad, three seconds; second order, implicit in the accelerations."""
+    g = 9.81
+    p = ds.Problem(
+        ds.Box(t=(0, 3)),
+        ("a", "b"),
+        {
+            "upper": ds.interior(
+                lambda a, b: 2 * a.tt + jnp.cos(a - b) * b.tt + jnp.sin(a - b) * b.t**2 + 2 * g * jnp.sin(a)
+            ),
+            "lower": ds.interior(lambda a, b: b.tt + jnp.cos(a - b) * a.tt - jnp.sin(a - b) * a.t**2 + g * jnp.sin(b)),
+            "a0": ds.initial(lambda a: a - 2),
+            "b0": ds.initial(lambda b: b - 1),
+            "a rests": ds.initial(lambda a: a.t),
+            "b rests": ds.initial(lambda b: b.t),
+        },
+    )
+
+    def rates(t, y):
+        a, b, va, vb = y
+        c, s = np.cos(a - b), np.sin(a - b)
+        return [va, vb, *np.linalg.solve([[2, c], [c, 1]], [-s * vb**2 - 2 * g * np.sin(a), s * va**2 - g * np.sin(b)])]
+
+    found = solve_ivp(rates, (0, 3), [2.0, 1.0, 0, 0], method="DOP853", rtol=1e-13, atol=1e-13, dense_output=True)
+    exact = lambda t: dict(zip("ab", found.sol(t)[:2], strict=True))
+    return p, ds.Reference.on_grid({"t": interior_grid(0, 3, 400)}, exact, 1e-10, "DOP853")
+
+
+@add("relaxation")
+def relaxation():
+    """Van der Pol's oscillator with mu = 1000: slow for 800 s, then a jump within milliseconds."""
+    mu, T = 1000.0, 1000.0
+    p = ds.Problem(
+        ds.Box(t=(0, T)),
+        ("u", "v"),
+        {
+            "place": ds.interior(lambda u, v: u.t - v),
+            "speed": ds.interior(lambda u, v: v.t - mu * (1 - u * u) * v + u),
+            "u0": ds.initial(lambda u: u - 2),
+            "v0": ds.initial(lambda v: v),
+        },
+    )
+    rates = lambda t, y: [y[1], mu * (1 - y[0] ** 2) * y[1] - y[0]]
+    found = solve_ivp(rates, (0, T), [2.0, 0.0], method="Radau", rtol=1e-11, atol=1e-12, dense_output=True)
+    exact = lambda t: {"u": found.sol(t)[0], "v": found.sol(t)[1]}
+    return p, ds.Reference.on_grid({"t": interior_grid(0, T, 2000)}, exact, 1e-7, "Radau with tolerances of 1e-11")
 
 
 if __name__ == "__main__":

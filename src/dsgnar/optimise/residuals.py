@@ -72,6 +72,7 @@ class Residuals:
         mode: Mode | None = None,
         scales: Scales | None = None,
         local: bool = False,
+        orders: tuple[int, ...] = (),
     ) -> tuple["Residuals", Theta]:
         """Residuals for `network`, and its parameters. Taylor mode is used wherever the network allows it."""
         parameters, theta = Parameters.of(network)
@@ -80,9 +81,9 @@ class Residuals:
         if mode is None:
             whole = problem.constrained(network)
             mode = "taylor" if supports_taylor(whole, dimension, theta.dtype) else "nested"
-        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local)), theta
+        return cls(problem, parameters, mode, Ansatz(problem, parameters, scales, local, orders)), theta
 
-    def network(self, theta: Theta, place: Float[Array, " 2"] | None = None) -> Callable:
+    def network(self, theta: Theta, place: Float[Array, " place"] | None = None) -> Callable:
         """The solution `x -> u` that `theta` stands for, hard constraints included; `place` is its time interval."""
         return self.ansatz.network(theta, place)
 
@@ -101,7 +102,7 @@ class Residuals:
         wide = ansatz.scales is not None
         value = self.problem.residual(name, network, ansatz.coordinates(x), self.mode, wide)
         if wide:
-            value = (value * (1 / ansatz.size(name))).astype(x.dtype)
+            value = (value * (1 / ansatz.size(name)) * ansatz.stretch(name, ansatz.place(x))).astype(x.dtype)
         value, precision = value if target is None else value - target, ansatz.precision(x)
         return value if precision is None else precision * value
 

@@ -45,7 +45,7 @@ class Collocation:
 
     def at(self, state: RunState) -> Model:
         """The model with the time intervals of a state."""
-        return replace(self.model, march=March(state.times)) if self.marching else self.model
+        return replace(self.model, march=March(state.times, state.begun)) if self.marching or state.begun else self.model
 
     def domain(self, state: RunState) -> Box:
         """The part of the problem's domain that is being solved."""
@@ -135,7 +135,7 @@ class Collocation:
         measured = self.residuals.problem.conditions[name].measured
         if measured is not None:  # its points are never cut by a march
             return np.column_stack([points, measured.values / self.residuals.ansatz.size(name), measured.precision])
-        if not self.marching:
+        if not (self.marching or state.begun):
             return points
         points = points.astype(DTYPES[state.plan.precision]).astype(np.float64)  # as the point will be seen
         model = self.at(state)

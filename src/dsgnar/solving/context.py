@@ -18,10 +18,12 @@ from dsgnar.problem import Problem
 from dsgnar.problem.reference import Reference, check_reference
 from dsgnar.solving import headstart, judging
 from dsgnar.solving import intervals as marching
+from dsgnar.solving.beginning import placed, simple
 from dsgnar.solving.clock import Stopwatch
 from dsgnar.solving.collocation import Collocation
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import with_error
+from dsgnar.solving.forecast import orders
 from dsgnar.solving.march import March, possible
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
@@ -112,14 +114,17 @@ class Context:
     def start(self) -> RunState:
         """The state with which a run begins."""
         plan = self.rules.start()
-        return RunState(_first(self.problem, self.settings, self.first, plan), plan, times=self.march.times[:2])
+        times = self.march.times[:2]
+        if marching.automatic(self):
+            times = (times[0], simple(self, times[0]))
+        return placed(self, RunState(_first(self.problem, self.settings, self.first, plan), plan, times=times))
 
     def begin(self, state: RunState, theta: np.ndarray, end: float) -> RunState:
         """The first state of a time interval that begins where the last of `state.finished` ended."""
         plan = self.rules.start(state.iterate.iteration)
         iterate = _first(self.problem, self.settings, theta, plan)
         times = (*state.times[: state.interval + 1], end) if state.times else ()
-        return replace(state, iterate=iterate, plan=plan, evaluated=False, times=times, stop=None)
+        return placed(self, replace(state, iterate=iterate, plan=plan, evaluated=False, times=times, stop=None))
 
     # --- judging ------------------------------------------------------------------------------------------------------
 
@@ -222,7 +227,7 @@ class Context:
 
 def _first(problem: Problem, settings: Resolved, theta: np.ndarray, plan: Plan) -> State:
     """Where the optimiser begins in a time interval."""
-    inside = settings.method.interior_weight
+    inside = settings.method.interior_weight if orders(problem, settings.scales) == () else 1.0  # nothing else is left
     weights = np.array([c.initial_weight if c.weight or not c.inside else inside for c in problem.conditions.values()])
     first = theta.astype(DTYPES[plan.precision])
     return State(first, weights / weights.mean(), settings.method.radius, iteration=plan.begun)

@@ -35,7 +35,8 @@ def located(model: Model, points: Float[np.ndarray, "n d"], k: int) -> Float[np.
     """Points of time interval k as residuals want them: with their interval, where they carry it."""
     if not model.residuals.ansatz.local:
         return points
-    return np.concatenate([points, np.broadcast_to(model.place(k), (len(points), 2))], axis=1)
+    place = model.place(k)
+    return np.concatenate([points, np.broadcast_to(place, (len(points), len(place)))], axis=1)
 
 
 def _in_batches(kernel: Callable, theta: np.ndarray, points: np.ndarray) -> np.ndarray:

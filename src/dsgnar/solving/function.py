@@ -121,8 +121,15 @@ class Function:
         if condition not in self.problem.conditions:
             names = ", ".join(self.problem.conditions)
             raise ValueError(f"there is no condition {condition!r}; the problem has {names}")
-        size = self.residuals.ansatz.size(condition)
-        return self._of_coordinates(lambda theta, x: size * self.residuals.vector(condition, theta, x))
+        ansatz = self.residuals.ansatz
+        size = ansatz.size(condition)
+
+        def physical(theta, x):
+            place = ansatz.place(x.T)
+            stretch = ansatz.stretch(condition, None if place is None else place.T)
+            return size / stretch * self.residuals.vector(condition, theta, x)
+
+        return self._of_coordinates(physical)
 
     # --- how ----------------------------------------------------------------------------------------------------------
 

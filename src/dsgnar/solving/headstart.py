@@ -36,6 +36,7 @@ from dsgnar.problem.doubts import highest
 from dsgnar.problem.sampling import Sampling, sample
 from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import Correction
+from dsgnar.solving.forecast import System
 from dsgnar.solving.rough import NEAR
 from dsgnar.solving.survey import carried_far, rough_solution, seen_in_slices_only
 
@@ -129,7 +130,7 @@ def _fitted(context: "Context", box: Box, points: np.ndarray, values: Values, th
 
 def _can_be_found(problem: Problem) -> bool:
     """Whether a rough solution is what a network is to begin with: not beside singular parts, which no space holds."""
-    return not (problem.implied or problem.inverse or problem.domain.shaped)
+    return not (problem.implied or problem.inverse or problem.domain.shaped or System.of(problem))
 
 
 def _bent_where(context: "Context", theta: np.ndarray, rough: Correction, box: Box) -> np.ndarray:

@@ -29,6 +29,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
+from dsgnar.solving.beginning import next_end, placed
 from dsgnar.solving.headstart import TAKES, TAKES_1D, near_initial_values, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
@@ -40,12 +41,12 @@ from dsgnar.solving.verdict import FAILED, SOLVED
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
-LONGER = 1.5
 NEARLY = 10.0  # by which an interval of a march may miss its goal
 LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
 FALLS = 0.3  # and one that falls so far is not given up, however late
 ROUGH = 0.1  # residuals over their terms with which an attempt at all of the time is better than nothing
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
+EXACT = 1e-12  # residuals over the size of their terms in an interval that begins with a known state: near rounding
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
 
 
@@ -106,13 +107,9 @@ def near(context: "Context", theta: np.ndarray, fresh: np.ndarray | None) -> np.
 
 
 def _next_end(context: "Context", state: RunState) -> float:
-    times, last = context.march.times, context.march.times[-1]
     if not automatic(context):
-        return times[state.interval + 2]
-    begin, end = state.times[-2:]
-    length = (end - begin) * (1.0 if state.cuts else LONGER)
-    count = max(1, math.ceil((last - end) / length - 1e-9))
-    return last if count == 1 else end + (last - end) / count
+        return context.march.times[state.interval + 2]
+    return next_end(context, state)
 
 
 def hopeless(context: "Context", state: RunState) -> StopReason | None:
@@ -145,6 +142,8 @@ def _falls(state: RunState, share: float) -> bool:
 def exact(context: "Context", state: RunState) -> StopReason | None:
     """A reason to stop where residuals in a march are so small that going on would not be seen; looked at now and then."""
     settings, look = context.settings, state.iterate.iteration % context.settings.method.look_every == 0
+    if state.begun and state.plan.stage > 1 and settings.tol == math.inf and state.iterate.mean_squares is not None:
+        return StopReason.RESIDUAL if np.max(state.iterate.mean_squares) <= EXACT**2 else None
     if not look or state.plan.stage == 1 or not automatic(context) or settings.tol < math.inf or not settings.enough:
         return None
     if _whole(context, state):
@@ -159,7 +158,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
         return None
     if not cutting and context.march.count > 1:
         return None  # intervals that a person chose
-    size, goal = max(judging.here(context, state)), _goal(context, state)
+    size, goal = max(*judging.here(context, state), judging.local(context, state)), _goal(context, state)
     if size <= goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
     sizes = outgrown(context, state)
@@ -271,7 +270,7 @@ def settled(context: "Context", state: RunState) -> RunState:
         plan = replace(state.plan, precision="double" if state.whole.dtype == np.float64 else "single")
         times = (state.times[0], context.march.times[-1])
         past = dict(finished=(), worst=None, relative=None, terms=None)
-        at_once = replace(state, iterate=iterate, plan=plan, times=times, **past)
+        at_once = placed(context, replace(state, iterate=iterate, plan=plan, times=times, **past))
         size = max(judging.here(context, at_once))
         early = has_next(context, state)
         if size <= (FAILED if state.finished else ROUGH) if early else size < max(judging.relative(context, state)):

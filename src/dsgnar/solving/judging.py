@@ -25,7 +25,17 @@ FEW, MOST = 0.02, 0.5  # residuals are concentrated where so few of the points h
 def worst(context: "Context", state: RunState) -> tuple[float, ...]:
     """Root mean squares of residuals over the size of their conditions."""
     held = np.sqrt(context.residuals.kernel(jnp.asarray(state.iterate.theta), context.collocation.held_out(state)))
+    place = np.array(context.collocation.at(state).place(state.interval)) if state.begun else None
+    held = held / [context.residuals.ansatz.stretch(name, place) for name in context.problem.conditions]
     return tuple(map(float, held if state.worst is None else np.maximum(held, state.worst)))
+
+
+def local(context: "Context", state: RunState) -> float:
+    """The largest residual over the size of its terms in the interval alone, where that is known beforehand."""
+    if not state.begun:
+        return 0.0
+    held = context.residuals.kernel(jnp.asarray(state.iterate.theta), context.collocation.held_out(state))
+    return float(np.sqrt(np.max(held)))
 
 
 def here(context: "Context", state: RunState) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from dsgnar.calculus.team import TeamError
 from dsgnar.optimise.optimiser import Active, State, Step
 from dsgnar.optimise.residuals import weighted_loss
 from dsgnar.solving import intervals, judging
+from dsgnar.solving.beginning import placed
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
@@ -177,7 +178,8 @@ def _iterate(
                 continue
             another = intervals.again(context, state)
             if another is not None:
-                context, state = resized(context, another.sizes), another
+                context = resized(context, another.sizes)
+                state = another if another.sizes == state.sizes else placed(context, another)
             elif intervals.goes_on(context, state):
                 state = intervals.following(context, state)
             asked_to_end(team, state)  # all have decided the same

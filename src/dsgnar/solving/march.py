@@ -29,6 +29,7 @@ class March:
     """Where the time axis is cut."""
 
     times: tuple[float, ...]  # t_0 < t_1 < .. < t_K; empty for a problem without time
+    begun: tuple[tuple[float, ...], ...] = ()  # what points of each interval carry about its beginning (beginning.py)
 
     @classmethod
     def of(cls, problem: Problem, intervals: Intervals) -> "March":

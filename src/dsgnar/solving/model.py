@@ -17,6 +17,7 @@ from dsgnar.problem import Problem
 from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.singular import with_singular_parts
+from dsgnar.solving.forecast import orders
 from dsgnar.solving.march import Intervals, March
 from dsgnar.solving.sources import followed
 from dsgnar.solving.survey import SLOWEST, begin_with, survey
@@ -49,14 +50,15 @@ class Model:
         problem = problem if scales is None else with_singular_parts(problem, scales)
         march = March.of(problem, intervals)
         built = build(network, problem, precision, seed, scales=scales)
-        cut = problem.domain.time is not None and intervals != 1
-        residuals, theta = Residuals.of(problem, built, scales=scales, local=scales is not None and cut)
+        cut, begun = problem.domain.time is not None and intervals != 1, orders(problem, scales)
+        local = scales is not None and (cut or bool(begun))
+        residuals, theta = Residuals.of(problem, built, scales=scales, local=local, orders=begun)
         return cls(problem, network, residuals, march), np.asarray(theta)
 
-    def place(self, k: int) -> tuple[float, float]:
-        """Centre and inverse half-width of a time interval."""
+    def place(self, k: int) -> tuple[float, ...]:
+        """Centre and inverse half-width of a time interval, and how it begins where that is built in."""
         begin, end = self.march.interval(k)
-        return (begin + end) / 2, 2 / (end - begin)
+        return (begin + end) / 2, 2 / (end - begin), *(self.march.begun[k] if self.march.begun else ())
 
     def fresh(self, precision: Precision, seed: int, interval: int, share: float = 1.0) -> np.ndarray | None:
         """Other first parameters, for a later interval or for a `share` of the time; a person's own network has none."""
@@ -136,7 +138,8 @@ def build(
     key = jax.random.fold_in(key, interval) if interval else key
     if isinstance(network, Architecture):
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
-        module = module if scales is None or problem.hard or problem.known else begun_at(module, scales.levels)
+        plain = scales is None or problem.hard or problem.known or orders(problem, scales)
+        module = module if plain or scales is None else begun_at(module, scales.levels)
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)

@@ -49,7 +49,7 @@ class View:
     @property
     def march(self) -> March:
         """The time intervals so far, the one being solved included."""
-        return March(self.state.times)
+        return March(self.state.times, self.state.begun)
 
     @property
     def intervals(self) -> int | None:

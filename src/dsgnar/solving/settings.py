@@ -15,6 +15,7 @@ from dsgnar.calculus.precision import Precision, dtype_of
 from dsgnar.problem import Problem
 from dsgnar.problem.quantities import Quantity
 from dsgnar.problem.scales import Scales
+from dsgnar.solving.forecast import System
 from dsgnar.solving.march import Intervals
 from dsgnar.solving.method import FAST, METHODS, Method, check_constant
 
@@ -24,6 +25,9 @@ ENOUGH = 1e-8  # the error with which a problem in several variables is solved w
 FALLEN = 1e-10  # lambda that stage 1 is to reach in double precision before log lambda may end it by rising
 FALLEN_LOSS = 1e-3  # share of its first loss that stage 1 is to reach before a small lambda may end it
 SMALL = 1e-16  # lambda that stage 1 is to reach in any case; Burgers' equation with tol=1e-3 was not solved from 2.5e-9
+SETTLED = 1e-18  # lambda in initial value problems at which steps need no damping; stage 2 then ends at 1e-10 or below
+SOON = 5  # iterations without gain that end an interval of an initial value problem: it is at its end, or shorter ones help
+BRIEF, LONG_WAIT = (40, 15), 120  # wait and window there, and the wait for a lambda that has not fallen
 MARGIN = 0.05  # share of the error that is asked for whose square lambda is to reach in stage 1
 CAREFUL = (0.1, 0.8)  # targets in several variables: with 0.2 sharp fronts were not found
 
@@ -110,6 +114,7 @@ class Settings:
         chosen = replace(self, precision=precision, enough=enough)
         if many:
             return replace(chosen, method=chosen._in_several(problem)) if scaled else chosen
+        chosen = replace(chosen, method=chosen._begun(problem)) if scaled else chosen
         points = self.points or min(chosen.chosen_method().points, POINTS_1D)
         most = self.max_points or max(points, min(chosen.chosen_method().max_points, 4 * POINTS_1D))
         return replace(chosen, points=points, max_points=most)
@@ -133,6 +138,31 @@ class Settings:
         if sought and method.no_damping == FAST.no_damping:
             least = method.at(self.precision or "single").no_damping
             method = replace(method, no_damping=max(least, min(SMALL, (MARGIN * sought) ** 2)))
+        return method
+
+    def _begun(self, problem: Problem) -> Method:
+        """The method for initial value problems in one variable, where nothing else was asked for.
+
+        Networks are small there: a sketch with a row for each parameter costs little more than one of half of that, lambda
+        falls in half of the iterations, and beyond `SETTLED` stage 1 has nothing left to seek. Compiling takes longer than
+        iterating, so that the first iterations are not worth kernels of their own. Boundary value problems ended less
+        accurate with all of that (bratu, seed 1: 4.9e-10 instead of 2e-15).
+        """
+        method = self.method if isinstance(self.method, Method) else METHODS[self.method]
+        if System.of(problem) is None:
+            return method
+        if (method.exact_stage, method.stall) == (FAST.exact_stage, FAST.stall):
+            method = replace(method, exact_stage=False, stall=SOON)
+        if method.sketch_share == FAST.sketch_share:
+            method = replace(method, sketch_share=1.0)
+        if self.warm_up is None and method.warm_up == FAST.warm_up:
+            method = replace(method, warm_up=0)
+        if self.precision == "double" and method.no_damping == FAST.no_damping:
+            method = replace(method, no_damping=SETTLED)
+        if self.precision == "double" and (method.fallen, method.long_wait) == (FAST.fallen, FAST.long_wait):
+            method = replace(method, fallen=FALLEN, long_wait=LONG_WAIT)
+        if self.wait is None and self.window is None and (method.wait, method.window) == (FAST.wait, FAST.window):
+            method = replace(method, wait=BRIEF[0], window=BRIEF[1])
         return method
 
     def resolve(self, parameters: int, scales: Scales | None = None, intervals: Intervals | None = None) -> "Resolved":

@@ -20,11 +20,10 @@ class Sliced(Model):
 
     whole: March
 
-    def place(self, k: int) -> tuple[float, float]:
+    def place(self, k: int) -> tuple[float, ...]:
         """That of the network to which a slice belongs."""
         middle = np.array([sum(self.march.interval(k)) / 2])
-        begin, end = self.whole.interval(int(self.whole.piece(middle)[0]))
-        return (begin + end) / 2, 2 / (end - begin)
+        return Model(self.problem, self.network, self.residuals, self.whole).place(int(self.whole.piece(middle)[0]))
 
 
 def sliced(

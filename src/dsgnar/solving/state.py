@@ -27,6 +27,7 @@ class RunState:
     seconds: Seconds = field(default_factory=Seconds)
     # --- changes at the end of a time interval
     times: tuple[float, ...] = ()  # where intervals begin and end, the one being solved included; empty without time
+    begun: tuple[tuple[float, ...], ...] = ()  # what points of each interval carry about its beginning (`beginning.py`)
     cuts: int = 0  # how often the interval being solved was cut, or a problem without time begun again
     best: np.ndarray | None = None  # parameters of the best attempt before this one, at a problem without time
     best_residual: float = math.inf  # its largest residual over its terms; of the last attempt at an interval

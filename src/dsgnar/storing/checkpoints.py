@@ -20,7 +20,7 @@ from dsgnar.solving.state import RunState
 from dsgnar.storing.plain import from_plain, to_plain
 
 MAGIC = b"dsgnar checkpoint "
-VERSION = b"4\n"
+VERSION = b"5\n"
 DIGEST = hashlib.sha256().digest_size
 CURRENT, PREVIOUS, REFUSED = "checkpoint.dsgnar", "checkpoint.previous.dsgnar", "checkpoint.refused.dsgnar"
 DTYPES = ("<f4", "<f8")

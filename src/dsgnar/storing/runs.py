@@ -117,6 +117,7 @@ def end(directory: Path, solution: Solution, statement: Statement) -> None:
     scales = _outcome(solution).settings.scales
     sizes = () if scales is None else scales.unknowns
     arrays = dict(thetas=solution.thetas, times=np.asarray(solution.march.times), sizes=np.asarray(sizes))
+    arrays["begun"] = np.asarray(solution.march.begun)
     np.savez(buffer, allow_pickle=False, **arrays, **inferred.arrays(_outcome(solution).inference))
     write_atomically(directory / "solution.npz", buffer.getvalue())
     write_atomically(directory / "result.json", _json(result(solution, statement)))
@@ -190,16 +191,19 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
     try:
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
             thetas, times, sizes = file["thetas"], file["times"], file.get("sizes", ())
+            begun = tuple(tuple(map(float, row)) for row in file.get("begun", ()))
             bands = inferred.bands(file)
     except Exception as error:  # a damaged archive raises whatever its reader stumbles over
         raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
     settings = in_sizes(settings, statement.problem, tuple(map(float, sizes)) or None)
     stated = statement.problem, statement.network, settings.precision, settings.seed, settings.intervals
     model, _ = Model.of(*stated, scales=settings.scales)
-    model = dataclasses.replace(model, march=March(tuple(map(float, times))))
+    model = dataclasses.replace(model, march=March(tuple(map(float, times)), begun))
     expected = (model.march.count, model.residuals.parameters.count)
     if thetas.shape != expected:
         raise RunError(f"{directory / 'solution.npz'} holds parameters {thetas.shape}; the network has {expected}")
+    if model.residuals.ansatz.orders and len(begun) != model.march.count:
+        raise RunError(f"{directory / 'solution.npz'} was written by a version whose intervals began otherwise; solve again")
     with understood(directory / "result.json"):
         outcome = Outcome(
             settings=settings,
