@@ -11,6 +11,7 @@ some. Of systems it looks at equations for one unknown each; what several unknow
 """
 
 from collections.abc import Iterator
+from itertools import combinations
 
 import jax
 import jax.numpy as jnp
@@ -38,20 +39,15 @@ def absent(problem: Problem) -> Iterator[str]:
 
 def clash(problem: Problem) -> Iterator[str]:
     """Values of an unknown on one face that contradict each other."""
-    plain = {name: u for name in problem.conditions if (u := on_values(problem, name)) is not None}
-    names, domain = list(plain), problem.domain
-    for i, first in enumerate(names) if isinstance(domain, Box) else ():
-        for second in names[i + 1 :]:
-            parts = problem.conditions[first].part, problem.conditions[second].part
-            same = plain[first] == plain[second] and all(isinstance(part, Boundary) for part in parts)
-            if not same or any(part.where is not None for part in parts):
-                continue
-            shared = [face for face in parts[0].resolve(domain) if face in parts[1].resolve(domain)]
-            for face in shared:
-                points = sample(Boundary((face,)), domain, POINTS, stream(0, "clash"))
-                a, b = (values(problem, name, plain[first], points) for name in (first, second))
-                if np.abs(a - b).max() > DIFFERENT * max(np.abs(a).max(), np.abs(b).max()):
-                    yield _contradicting(first, second, plain[first], face, (a[0], b[0]))
+    domain = problem.domain
+    stated = [(name, on_values(problem, name), problem.conditions[name].part) for name in problem.conditions]
+    walls = [(name, u, part) for name, u, part in stated if u and isinstance(part, Boundary) and part.where is None]
+    for (first, unknown, one), (second, same, other) in combinations(walls if isinstance(domain, Box) else [], 2):
+        for face in set(one.resolve(domain)) & set(other.resolve(domain)) if same == unknown else ():
+            points = sample(Boundary((face,)), domain, POINTS, stream(0, "clash"))
+            a, b = (values(problem, name, unknown, points) for name in (first, second))
+            if np.abs(a - b).max() > DIFFERENT * max(np.abs(a).max(), np.abs(b).max()):
+                yield _contradicting(first, second, unknown, face, (a[0], b[0]))
 
 
 def _contradicting(first: str, second: str, unknown: str, face: tuple, seen: tuple[float, float]) -> str:

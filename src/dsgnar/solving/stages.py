@@ -90,6 +90,11 @@ def risen(lams: tuple[float, ...], window: int, factor: float, low: float) -> bo
     return bool(np.min(medians) < low and medians[-1] > factor * np.min(medians))
 
 
+def fell(losses: tuple[float, ...], share: float) -> bool:
+    """Whether a stage has left its first loss behind, so that a descent leads somewhere."""
+    return losses[-1] <= share * losses[0]
+
+
 class Next(NamedTuple):
     """What an iteration leads to: plan and iterate for the next one, or why there is none."""
 
@@ -144,7 +149,9 @@ class Schedule:
         stop = self._stop(plan, state, step)
         if stop is not None:
             return self._instead_of_stopping(plan, state, stop, at_floor)
-        if plan.stage == 1 and (self._rising(plan.lams) or self._undamped(plan) or (ends_soon and self._can_descend(plan))):
+        share = self.method.fallen_loss  # 1 in the paper's method and in one variable
+        hurries = ends_soon and share < 1.0 and fell(plan.losses, share)
+        if plan.stage == 1 and (self._rising(plan.lams) or self._undamped(plan) or hurries):
             plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
         if plan.precision != self.precision and self._needs_double(plan, state, step):
             plan = replace(plan, precision=self.precision)
@@ -164,16 +171,8 @@ class Schedule:
         """Whether stage 1 has nothing left to seek: steps need no regularisation at all."""
         count, last = self.method.undamped, plan.lams[-self.method.undamped :]
         early = len(plan.lams) < 5 * count or plan.precision != self.precision
-        early = early or not self._began_to_fall(plan)
+        early = early or not fell(plan.losses, self.method.fallen_loss)
         return count > 0 and not early and all(lam <= self.method.no_damping for lam in last)
-
-    def _began_to_fall(self, plan: Plan) -> bool:
-        """Whether stage 1 has left its first losses behind, so that a descent leads somewhere."""
-        return plan.losses[-1] <= self.method.fallen_loss * plan.losses[0]
-
-    def _can_descend(self, plan: Plan) -> bool:
-        """Whether stage 2 may begin without a reason in lambda: not in the paper's method, nor in one variable."""
-        return self.method.fallen_loss < 1.0 and self._began_to_fall(plan)
 
     def _too_few(self, plan: Plan) -> bool:
         """Whether the gap between new points and those just trained on has opened, a little for long or wide at once."""
