@@ -63,6 +63,11 @@ def test_the_suite_leaves_no_doubt(name):
     assert doubts(SUITE[name].problem()) == []
 
 
+def test_a_pulse_that_has_hardly_begun_fits():
+    pulse = ds.boundary(lambda u, t: u - 5 * jnp.exp(-(((t - 0.5) / 0.1) ** 2)))
+    assert stated(pde=HEAT, ic=ds.initial(lambda u: u), bc=pulse) == []
+
+
 def test_an_unknown_without_conditions():
     (doubt,) = stated(unknowns=("u", "v"), pde=HEAT, ic=START, bc=ENDS)
     assert doubt == "v appears in no condition, so nothing determines it"

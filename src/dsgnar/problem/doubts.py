@@ -123,12 +123,14 @@ def _corners(problem: Problem) -> Iterator[str]:
             parts = problem.conditions[first].part, problem.conditions[second].part
             if not (isinstance(parts[0], Initial) and isinstance(parts[1], Boundary)):
                 continue
-            points = sample(parts[1], problem.domain, 2 * CORNERS, stream(0, "corners"))
+            later = sample(parts[1], problem.domain, 2 * CORNERS, stream(0, "corners"))
+            points = later.copy()
             points[:, problem.domain.index(str(problem.domain.time))] = problem.domain.interval(
                 str(problem.domain.time)
             )[0]
             a, b = (values(problem, name, unknown, points) for name in (first, second))
             whole = [(first, sample(parts[0], problem.domain, 2 * CORNERS, stream(0, "sizes"))), (second, points)]
+            whole.append((second, later))  # a pulse that has hardly begun
             size = max(float(np.abs(values(problem, name, unknown, x)).max()) for name, x in whole)
             worst = int(np.argmax(np.abs(a - b)))
             if np.abs(a - b)[worst] > DIFFERENT * size:
