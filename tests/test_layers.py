@@ -79,6 +79,21 @@ def test_values_that_begin_to_change_too_fast(wide):
         assert part(x=0.0, t=t) == pytest.approx(3 * t, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("wall", "order"),
+    [(lambda u, t: u - 2 + jnp.exp(-100 * t), 2), (lambda u, t: u.x + 5 - 5 * jnp.exp(-100 * t), 3)],
+)
+def test_what_saturates_soon_is_tapered(wide, wall, order):
+    """The ramp of the first instant would go on to a hundred times the size; its beginning is right all the same."""
+    problem = rod(left=wall)
+    size = estimate(problem).unknowns[0]
+    part = found(problem)["u"]
+    given = 100.0 if order == 2 else 500 * 4 / (3 * np.sqrt(np.pi)) * 0.5
+    for t in (1e-7, 1e-6):
+        assert part(x=0.0, t=t) == pytest.approx(given * t ** (order / 2), rel=1e-3)
+    assert max(abs(part(x=x, t=t)) for x in (0.0, 0.1, 0.5) for t in np.geomspace(1e-3, 1, 40)) < 1.1 * size
+
+
 FLOWING = ds.interior(lambda u: u.t + 2 * u.x - 0.25 * u.xx + 0.7 * u)
 
 

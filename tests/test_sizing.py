@@ -86,3 +86,11 @@ def test_a_run_in_new_sizes_is_read_back(tmp_path, monkeypatch):
     np.testing.assert_allclose(8 * as_begun(t=t), solution(t=t), rtol=1e-12)  # and not the same function
     (tmp_path / "run" / "result.json").unlink()  # as if the run had been killed: its last checkpoint counts
     assert ds.load(tmp_path / "run", problem).outcome.settings.scales.unknowns == (8.0,)
+
+
+def test_a_fair_attempt_is_not_begun_again_in_other_sizes(monkeypatch):
+    """A pressure that nothing fixes may have any mean: a Stokes flow at 2e-4 was thrown away for it, and time ran out."""
+    context, state = grown(16.0)
+    monkeypatch.setattr(intervals.judging, "here", lambda context, state: (5e-3, 5e-3))
+    anew = intervals.again(context, replace(state, times=(0.0, 1.0)))
+    assert anew is None or anew.sizes is None

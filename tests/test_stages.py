@@ -1,6 +1,8 @@
 """Reweighting and the rules that decide what is in force when."""
 
 import dataclasses
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 import dsgnar as ds
 from dsgnar.optimise.optimiser import State, Step
 from dsgnar.optimise.weights import Reweighting
+from dsgnar.solving.loop import ends_soon
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.stages import Rising, Schedule
@@ -122,6 +125,14 @@ def test_stage_one_goes_on_until_lambda_has_fallen():
     for name in ("fast", "paper"):
         other = Schedule(chosen(method=name, precision="double"), "double")
         assert switches_at(other, 1e-6 * 1.01 ** np.arange(400)) == other.method.wait
+
+
+@pytest.mark.parametrize(("fallen_loss", "loss", "stage"), [(1e-3, 1e-4, 2), (1e-3, 1e-2, 1), (1.0, 1e-4, 1)])
+def test_stage_two_begins_while_there_is_time(fallen_loss, loss, stage):
+    rules = Schedule(chosen(precision="double", method=dataclasses.replace(ds.FAST, fallen_loss=fallen_loss)), "double")
+    plan = dataclasses.replace(rules.start(), lams=(1.0,) * 11, losses=(1.0,) * 11)
+    at = partial(rules.after, plan, state(iteration=12), step(lam=1.0, loss=loss), None, lambda: False)
+    assert at(False).plan.stage == 1 and at(True).plan.stage == stage
 
 
 def test_lambda_that_came_near_and_has_risen_far_ends_the_long_wait():
@@ -306,3 +317,21 @@ def test_stage_one_ends_where_steps_need_no_damping():
     lower = Schedule(dataclasses.replace(FAST, fallen_loss=0.01), "single")
     assert undamped(lower, (*falling, 1e-15, 0.0)) == 2
     assert undamped(lower, (*falling, 1e-15, 0.0), first=0.09) == 1  # the loss has not fallen far enough
+
+
+@pytest.mark.parametrize(
+    ("limit", "times", "soon"), [(30.0, (0.0, 1.0), True), (90.0, (0.0, 1.0), False), (30.0, (0.0, 0.5), False)]
+)
+def test_a_limit_is_near_where_twenty_iterations_do_not_fit(limit, times, soon):
+    records = tuple(SimpleNamespace(seconds=float(k)) for k in range(1, 21))
+    run = SimpleNamespace(
+        history=records, times=times, seconds=SimpleNamespace(solve=20.0), interval=0,
+        iterate=SimpleNamespace(iteration=20), plan=SimpleNamespace(begun=0),
+    )  # fmt: skip
+    context = SimpleNamespace(
+        settings=SimpleNamespace(max_seconds=limit), problem=SimpleNamespace(inverse=False),
+        collocation=SimpleNamespace(marching=True), march=SimpleNamespace(times=(0.0, 1.0)),
+    )  # fmt: skip
+    assert ends_soon(context, run) is soon
+    early = SimpleNamespace(**vars(run) | {"plan": SimpleNamespace(begun=15)})
+    assert not ends_soon(context, early)

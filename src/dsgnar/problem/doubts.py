@@ -5,6 +5,7 @@ These are doubts, not errors: equations that degenerate somewhere need fewer con
     time      fewer initial conditions for an unknown than its highest time derivative asks for
     space     fewer boundary conditions along an axis than its highest derivative along it asks for; or at a point of a shape
     nothing   a condition that depends on no unknown
+    posed     unknowns without conditions, contradictory values, equations that run backward in time (`posed.py`)
     corners   initial and boundary values of an unknown that differ where they meet
 
 Unknowns with values at given points (`at`) are left out of the first two: data may take the place of conditions.
@@ -12,18 +13,16 @@ Unknowns with values at given points (`at`) are left out of the first two: data 
 
 from collections.abc import Iterator
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dsgnar.calculus.jets import LAPLACIAN
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Boundary, Initial, Interior, Points
+from dsgnar.problem.posed import absent, backward, clash, on_values, values
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.region import Region, belonging
 from dsgnar.problem.sampling import sample
-from dsgnar.problem.scales import of_derivatives
 
 CORNERS = 16  # points of a corner at which values are compared
 DIFFERENT = 1e-3  # relative to the largest value
@@ -33,7 +32,8 @@ AROUND = 512  # points of the boundary of a shape
 @x64
 def doubts(problem: Problem) -> list[str]:
     """What seems wrong with a statement, a sentence each."""
-    return [*_nothing(problem), *_time(problem), *_space(problem), *_corners(problem)]
+    looks = (_nothing, absent, _time, _space, clash, _corners, backward)
+    return [doubt for look in looks for doubt in look(problem)]
 
 
 def _nothing(problem: Problem) -> Iterator[str]:
@@ -117,41 +117,23 @@ def _number(count: int, what: str) -> str:
 
 def _corners(problem: Problem) -> Iterator[str]:
     """Initial against boundary values, where both are on the value of one unknown."""
-    plain = {name: unknown for name in problem.conditions if (unknown := _plain(problem, name)) is not None}
+    plain = {name: unknown for name in problem.conditions if (unknown := on_values(problem, name)) is not None}
     for first, unknown in plain.items():
         for second in (n for n, u in plain.items() if u == unknown):
             parts = problem.conditions[first].part, problem.conditions[second].part
             if not (isinstance(parts[0], Initial) and isinstance(parts[1], Boundary)):
                 continue
-            points = sample(parts[1], problem.domain, 2 * CORNERS, stream(0, "corners"))
+            later = sample(parts[1], problem.domain, 2 * CORNERS, stream(0, "corners"))
+            points = later.copy()
             points[:, problem.domain.index(str(problem.domain.time))] = problem.domain.interval(
                 str(problem.domain.time)
             )[0]
-            a, b = (_values(problem, name, unknown, points) for name in (first, second))
+            a, b = (values(problem, name, unknown, points) for name in (first, second))
             whole = [(first, sample(parts[0], problem.domain, 2 * CORNERS, stream(0, "sizes"))), (second, points)]
-            size = max(float(np.abs(_values(problem, name, unknown, x)).max()) for name, x in whole)
+            whole.append((second, later))  # a pulse that has hardly begun
+            size = max(float(np.abs(values(problem, name, unknown, x)).max()) for name, x in whole)
             worst = int(np.argmax(np.abs(a - b)))
             if np.abs(a - b)[worst] > DIFFERENT * size:
                 where = ", ".join(f"{axis}={v:.3g}" for axis, v in zip(problem.domain.axes, points[worst], strict=True))
                 differ = f"{first!r} and {second!r} differ at {where}: {unknown} = {a[worst]:.3g} and {b[worst]:.3g}"
                 yield f"{differ}; if that is not meant, change one of them (docs/method.md: conditions that do not fit)"
-
-
-def _plain(problem: Problem, name: str) -> str | None:
-    """The unknown on whose value alone a condition is, if it is."""
-    asked = {u: keys for u, keys in problem.requests[name].items() if keys}
-    zero = frozenset({(0,) * problem.domain.dimension})
-    return next(iter(asked)) if len(asked) == 1 and set(asked.values()) == {zero} else None
-
-
-def _values(problem: Problem, name: str, unknown: str, points: np.ndarray) -> np.ndarray:
-    """The value of the unknown at which a condition holds, by one step of Newton's method from zero."""
-    keys = [(unknown, (0,) * problem.domain.dimension)]
-
-    def root(x):
-        residual = lambda v: of_derivatives(problem, name, keys, x, v[None])
-        value, slope = jax.value_and_grad(residual)(jnp.zeros(()))
-        return -value / slope
-
-    values = np.asarray(jax.vmap(root)(jnp.asarray(points)))
-    return np.where(np.isfinite(values), values, 0.0) + 0.0  # no -0

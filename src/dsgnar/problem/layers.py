@@ -15,6 +15,10 @@ where q = B(u0) / B_(u_d), q' is its rate of change, k = -B_u / B_(u_d) and k' =
 4 D tau / pi, which is where B_uu comes in. Where several walls of a box with jumps of their values meet, the layers are put
 together as 1 - (1 - N_0)(1 - N_0'), which is exact for a box of one temperature that is brought into another.
 
+What is imposed within a small part of the time, such as a flux that saturates, gives terms that go on to grow until the end,
+far beyond the solution. Only their beginning is singular, so they are tapered by exp(-tau / T): with T = (2 e / n) times the
+time at which a term of order n would reach the size of the unknown, that is the largest that it becomes.
+
 A drift v or growth c that varies along the wall, or with a jump, is left to the network.
 None of this applies where an unknown does not diffuse along the axis, other unknowns diffuse in its equation, its wall has
 conditions with other unknowns, or a jump changes the diffusivity. In more than one dimension of space only c_0 counts.
@@ -40,7 +44,7 @@ from dsgnar.problem.responses import Medium
 from dsgnar.problem.sampling import sample
 
 SMALLEST = 1e-6  # a layer over the size of its unknown, that is worth it
-LARGEST = 8.0  # a term over it with which a network would have to cope elsewhere
+LARGEST = 8.0  # a term over it with which a network would have to cope elsewhere: it is tapered
 BEGIN = 1e-18  # of the time: the distance that is kept from the first instant; points come as near to a corner as 1e-8
 ALONG = 4  # points of a wall
 GROWS = 1.0  # c times the time, at most
@@ -49,7 +53,10 @@ TERMS = 5  # the last n
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """The singular part of one unknown at one wall: `jump` times N_0, `flux` times R, and numbers times N_1, N_2, .."""
+    """The singular part of one unknown at one wall: `jump` times N_0, `flux` times R, and numbers times N_1, N_2, ..
+
+    All but the first are tapered within given times.
+    """
 
     wall: Wall
     medium: Medium
@@ -58,6 +65,7 @@ class Layer:
     flux: float
     k: float
     end: float  # tau
+    tapers: tuple[float, ...]  # of R, and of N_1, N_2, ..; infinity: none
 
     def step(self, x: Point, tau: Array) -> Array:
         """N_0."""
@@ -66,8 +74,13 @@ class Layer:
     def smoother(self, x: Point, tau: Array) -> Array:
         """All but the jump."""
         d = self._distance(x)
-        rest = self.medium.series(self.terms, d, tau)
-        return rest + self.flux * self.medium.flux(self.k, d, tau, self.end) if self.flux else rest
+        total = jnp.zeros(())
+        for within in dict.fromkeys(self.tapers[1:]):
+            alike = tuple(c if own == within else 0.0 for c, own in zip(self.terms, self.tapers[1:], strict=True))
+            total = total + _tapered(self.medium.series(alike, d, tau), tau, within)
+        if not self.flux:
+            return total
+        return total + self.flux * _tapered(self.medium.flux(self.k, d, tau, self.end), tau, self.tapers[0])
 
     def _distance(self, x: Point) -> Array:
         return self.wall.inward * (x[self.wall.axis] - self.wall.place)
@@ -130,12 +143,21 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
         away, spread = k - medium.beta, math.sqrt(4 * medium.diffusivity * end)
         terms = [0.0, ramp] if wall.values else [0.0, 0.0, *(ramp * (-away) ** n for n in range(TERMS - 2))]
         sizes = [abs(c) * spread**n / math.gamma(n / 2 + 1) / 2**n for n, c in enumerate(terms, 1)]
-        keep = next((n for n, one in enumerate(sizes) if not one <= LARGEST * size), len(sizes))
         flows = abs(q * float(medium.flux(k, jnp.zeros(()), jnp.asarray(end), end))) if q else 0.0
-        if flows <= LARGEST * size and max(largest, flows, *sizes[:keep], 0.0) > SMALLEST * size:
+        tapers = tuple(taper(one / size, n, end) for one, n in zip((flows, *sizes), (1, *range(1, TERMS + 1)), strict=False))
+        if np.isfinite([flows, *sizes]).all() and max(largest, flows, *sizes) > SMALLEST * size:
             even = bool(np.ptp(jumps) <= SMALLEST * size)
             made = partial(_constant, float(jumps[0])) if even else jump
-            yield Layer(wall, medium, made, tuple(terms[:keep]), q, k, end)
+            yield Layer(wall, medium, made, tuple(terms), q, k, end, tapers)
+
+
+def taper(large: float, n: int, end: float) -> float:
+    """The time within which a term of order n is tapered that would be so many times as large as its unknown at the end."""
+    return end * 2 * math.e / n / large ** (2 / n) if large > LARGEST else math.inf
+
+
+def _tapered(value: Array, tau: Array, within: float) -> Array:
+    return value if within == math.inf else value * jnp.exp(-tau / within)
 
 
 def _medium(found: np.ndarray, end: float) -> Medium | None:

@@ -161,7 +161,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
     size, goal = max(*judging.here(context, state), judging.local(context, state)), _goal(context, state)
     if size <= goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
-    sizes = outgrown(context, state)
+    sizes = outgrown(context, state) if size > FAILED else None  # a fair attempt is not thrown away
     if sizes is not None:
         return _in_new_sizes(context, state, sizes)
     if size <= FAILED and _whole(context, state) and judging.accurate(context, state):

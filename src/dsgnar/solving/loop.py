@@ -5,6 +5,7 @@ nothing. Kernels are compiled by a call whose result is thrown away, so compilin
 solving.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,6 +27,9 @@ from dsgnar.solving.solution import Solution
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.together import asked_to_end, timed
+
+PACE = 10  # iterations by which the time of one is known
+DESCENT = 20  # iterations that stage 2 takes, or so
 
 
 @x64
@@ -53,7 +57,7 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
             compiling = watch.lap()
         return context.at_floor(theta_k, active)
 
-    next_plan, theta, stop = rules.after(plan, theta_next, step, gap, at_floor)
+    next_plan, theta, stop = rules.after(plan, theta_next, step, gap, at_floor, ends_soon(context, state))
     seconds = seconds.plus(solve=watch.lap(), compile=compiling)
     if next_plan.precision != plan.precision:
         theta = replace(theta, theta=theta.theta.astype(DTYPES[next_plan.precision]), mean_squares=None)
@@ -72,6 +76,16 @@ def advance(context: Context, state: RunState) -> tuple[RunState, Record]:
         stop=stop,
     )
     return after, record
+
+
+def ends_soon(context: Context, state: RunState) -> bool:
+    """Whether the time that was given suffices for little more than the descent of stage 2, at the end of the domain."""
+    limit, recent = context.settings.max_seconds, state.history[-PACE:]
+    begun = state.iterate.iteration - state.plan.begun >= PACE
+    if limit == math.inf or not begun or context.problem.inverse or intervals.has_next(context, state):
+        return False
+    each = (recent[-1].seconds - recent[0].seconds) / (PACE - 1)
+    return limit - state.seconds.solve <= DESCENT * each
 
 
 def _compiled(context: Context, state: RunState, active: Active) -> Seconds:

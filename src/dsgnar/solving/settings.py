@@ -218,7 +218,7 @@ class Resolved:
         return ", ".join(f"{name} {self.tol * k:g}" for name, k in self.looser.items()) or f"{self.tol:g}"
 
 
-LIMITS = ("max_iterations", "max_seconds", "tol", "quantity", "enough")  # they say when to stop, and change nothing else
+LIMITS = ("max_iterations", "max_seconds", "tol", "quantity", "enough")  # they say when to stop
 NAMES = tuple(f.name for f in dataclasses.fields(Settings))
 CONSTANTS = tuple(f.name for f in dataclasses.fields(Method) if f.name != "name")
 CHANGES = tuple(name for name in NAMES if name in CONSTANTS)  # constants of the method that are settings too

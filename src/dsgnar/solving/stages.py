@@ -2,7 +2,7 @@
 
 Stage 1 seeks a region where little regularisation is needed: with a small target ratio lambda falls over many orders of
 magnitude. Once log lambda rises again over a window (a line fitted to it has a positive slope and correlation), stage 2
-raises the target and descends. Seven rules go beyond the paper:
+raises the target and descends. Eight rules go beyond the paper:
 
   target    In stage 2 the target goes on rising, from the paper's 0.5 to 0.8. A step with the ratio 0.5 halves the loss; one
             with 0.9 may take away nine tenths of it. But at once it would be too much: the wave equation then left the
@@ -11,6 +11,8 @@ raises the target and descends. Seven rules go beyond the paper:
             has risen far since.
   undamped  Stage 1 also ends where lambda is down to rounding: there is nothing left to seek. In several variables only once
             the loss has fallen, since from a large one the first steps may need no damping either, and lead nowhere good.
+  in time   Where a limit of time is near, stage 2 begins, whatever lambda does, once the loss has fallen: a step of
+            stage 1 takes away a tenth of the loss, one of stage 2 most of it.
   stage 3   A residual that no network of this size or precision can remove turns into noise under a sketch: where the true
             gradient is small, its sketch points anywhere, and the radius collapses. Stage 3 takes the gradient of all
             points and sketches curvature only.
@@ -88,6 +90,11 @@ def risen(lams: tuple[float, ...], window: int, factor: float, low: float) -> bo
     return bool(np.min(medians) < low and medians[-1] > factor * np.min(medians))
 
 
+def fell(losses: tuple[float, ...], share: float) -> bool:
+    """Whether a stage has left its first loss behind, so that a descent leads somewhere."""
+    return losses[-1] <= share * losses[0]
+
+
 class Next(NamedTuple):
     """What an iteration leads to: plan and iterate for the next one, or why there is none."""
 
@@ -129,6 +136,7 @@ class Schedule:
         step: Step,
         gap: float | None,
         at_floor: Callable[[], bool] = lambda: False,
+        ends_soon: bool = False,
     ) -> Next:
         """Plan and state for the next iteration, or why there is none.
 
@@ -141,7 +149,9 @@ class Schedule:
         stop = self._stop(plan, state, step)
         if stop is not None:
             return self._instead_of_stopping(plan, state, stop, at_floor)
-        if plan.stage == 1 and (self._rising(plan.lams) or self._undamped(plan)):
+        share = self.method.fallen_loss  # 1 in the paper's method and in one variable
+        hurries = ends_soon and share < 1.0 and fell(plan.losses, share)
+        if plan.stage == 1 and (self._rising(plan.lams) or self._undamped(plan) or hurries):
             plan = replace(plan, stage=2, lams=(), losses=(), radius_at_switch=state.radius, loss_at_switch=step.loss)
         if plan.precision != self.precision and self._needs_double(plan, state, step):
             plan = replace(plan, precision=self.precision)
@@ -161,7 +171,7 @@ class Schedule:
         """Whether stage 1 has nothing left to seek: steps need no regularisation at all."""
         count, last = self.method.undamped, plan.lams[-self.method.undamped :]
         early = len(plan.lams) < 5 * count or plan.precision != self.precision
-        early = early or plan.losses[-1] > self.method.fallen_loss * plan.losses[0]
+        early = early or not fell(plan.losses, self.method.fallen_loss)
         return count > 0 and not early and all(lam <= self.method.no_damping for lam in last)
 
     def _too_few(self, plan: Plan) -> bool:
