@@ -180,4 +180,4 @@ def test_a_wave_of_ten_periods_is_solved_without_a_setting():
 def test_a_correction_by_equations_that_are_not_finite_is_not_a_number():
     matrix = np.ones((4, 2))
     matrix[1, 1] = np.inf
-    assert all(np.isnan(c).all() for c in least_squares(matrix, np.ones((4, 3)), 1))
+    assert all(np.isnan(c).all() and np.isnan(left) for c, left in least_squares(matrix, np.ones((4, 3)), 1))

@@ -24,6 +24,7 @@ class Piece:
     box: Box
     space: Space
     coefficients: Float[np.ndarray, "size unknowns"]
+    left: float = 0.0  # of the residuals, weighted, that it does not account for
 
     def derivative(self, points: Float[np.ndarray, "n d"], key: Key) -> Float[np.ndarray, "n unknowns"]:
         """A derivative of the error of every unknown."""
@@ -70,13 +71,15 @@ def derivative(space: Space, box: Box, points: Float[np.ndarray, "n d"], key: Ke
     return space.derivative(inward(box, points), key) / math.prod(h**n for h, n in zip(half, key, strict=True))
 
 
-def least_squares(matrix: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n 3"], half: int) -> list[np.ndarray]:
+def least_squares(
+    matrix: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n 3"], half: int
+) -> list[tuple[np.ndarray, float]]:
     """Solutions for the right-hand sides: HALF in the first `half` columns only, the others in all of them.
 
-    Where an equation is not finite there is none.
+    Each with the norm of what it leaves of its right-hand side. Where an equation is not finite there is none.
     """
     if not (np.isfinite(matrix).all() and np.isfinite(b).all()):
-        return [np.full(matrix.shape[1], math.nan) for _ in (HALF, FULL, ROUNDING)]
+        return [(np.full(matrix.shape[1], math.nan), math.nan) for _ in (HALF, FULL, ROUNDING)]
     scale = np.linalg.norm(matrix, axis=0)
     scale[scale == 0] = 1.0
     columns = matrix.shape[1]
@@ -86,5 +89,5 @@ def least_squares(matrix: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n 3"],
     for side in (HALF, FULL, ROUNDING):
         count, c = half if side == HALF else columns, np.zeros(columns)
         c[:count] = solve_triangular(R[:count, :count], R[:count, columns + side]) / scale[:count]
-        out.append(c)
+        out.append((c, float(np.linalg.norm(R[count:, columns + side]))))
     return out

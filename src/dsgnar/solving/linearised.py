@@ -163,8 +163,8 @@ class Equation:
                     b += slope * np.stack([piece.derivative(row.points, key)[:, j] for piece in before], axis=1)
             blocks.append(row.weight[:, None] * block.reshape(len(row.points), -1))
             right.append(row.weight[:, None] * b)
-        coefficients = least_squares(np.concatenate(blocks), np.concatenate(right), space.size // 2 * len(unknowns))
-        return tuple(Piece(box, space, c.reshape(space.size, len(unknowns))) for c in coefficients)
+        found = least_squares(np.concatenate(blocks), np.concatenate(right), space.size // 2 * len(unknowns))
+        return tuple(Piece(box, space, c.reshape(space.size, len(unknowns)), left) for c, left in found)
 
     def nonlinear(self, k: int, piece: Piece) -> float:
         """What the linearisation misses over the size of its terms, in the worst condition."""
