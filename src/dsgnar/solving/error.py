@@ -19,8 +19,8 @@ Polynomials come first, with waves as the other space. Where they do not even re
 quite agree, or leave too much, the error is finer than they are, and often larger than they say. Where short slices of time
 resolve the solution well, they resolve the error too, and the equation is solved in one after the other (`slices.py`). Else
 a space that follows the solution, as a sharp front, decides (`tangents.py`), with more functions where polynomials follow
-it, too. Of all looks the largest error counts; it is known where all are, or where one is settled: its spaces
-agree and leave little.
+it, too. Of all looks the largest error counts. Where one is settled, its spaces agree and leave little; then others count
+only if they are known and leave little, too.
 
 In a time march the error at the end of an interval is the error with which the next begins. Rounding counts too: for a
 solution in single precision the difference to its own evaluation in float64, in double the error that belongs to the
@@ -88,8 +88,9 @@ def estimate(
         tried.append(measured(finer()))
         if tried[-1].settled(agree):
             return tried[-1]
-    sure = [one for one in tried if one.known] if any(one.settled(AGREE) for one in tried) else tried
-    return max(sure or [found], key=lambda estimate: estimate.decisive)
+    if any(one.settled(AGREE) for one in tried):
+        tried = [one for one in tried if one.settled(SPREAD)]
+    return max(tried or [found], key=lambda estimate: estimate.decisive)
 
 
 def _finer(estimator: "Estimator", found: Estimate) -> Iterator[tuple[Callable[[], Estimate], float]]:
