@@ -10,7 +10,8 @@ the ends of each axis and weighted accordingly; on a shape the space is that of 
 of a residual is rough and carries little error, so that the space need not hold all of it. How much it carries is read off
 the rougher half of the space, which takes away g of the norm of the residuals and adds d to the error: what is left of them,
 l, is taken to hide an error of d l / g, which counts (`beyond`: its share). It is small for diffusion, where rough functions
-have small errors, and large where errors travel. The estimate is unknown where
+have small errors, and large where errors travel. The largest error that anything of norm l and as rough as that half could
+have is no estimate, but a reason to look closer where it exceeds the estimate (`unseen`). The estimate is unknown where
 
     spread        half of the space, or another one, gives another error
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e
@@ -81,7 +82,7 @@ def estimate(
     if tol < math.inf and not found.meets(tol, looser):
         return found
     follows = estimator.misfit <= RESOLVED
-    if follows and found.settled(AGREE):
+    if follows and found.settled(AGREE) and found.unseen <= 1:
         return found
     tried = [found] if follows else []
     for finer, agree in _finer(estimator, found):
@@ -154,6 +155,7 @@ class Estimator:
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = np.nan_to_num(np.max(found, axis=0) / np.min(found, axis=0), nan=1.0, posinf=math.inf)
             missing = np.nan_to_num(beyond[FULL] / found[FULL])
+            unseen = np.nan_to_num(self._unseen(pieces) / found[FULL])
         full = tuple(p[FULL] for p in pieces)
         return Estimate(
             dict(zip(unknowns, map(float, found[FULL]), strict=True)),
@@ -162,6 +164,7 @@ class Estimator:
             dict(zip(unknowns, map(float, rounding), strict=True)),
             tuple(Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])),
             beyond=float(np.max(missing)),
+            unseen=float(np.max(unseen)),
         )
 
     def _beyond(self, pieces: list[tuple[Piece, ...]]) -> Float[np.ndarray, " unknowns"]:
@@ -176,6 +179,11 @@ class Estimator:
             squares.append((change * piece[FULL].left / gained) ** 2 if gained > 0 else 0.0 * change)
         shares = [len(x) for x in self.equation.inside]
         return np.sqrt(np.average(np.cumsum(squares, axis=0), axis=0, weights=shares))
+
+    def _unseen(self, pieces: list[tuple[Piece, ...]]) -> Float[np.ndarray, " unknowns"]:
+        """The largest error that what is left could have, if it were as rough as the rougher half of a space."""
+        first = pieces[0][FULL]
+        return np.array(first.most) * first.left / self.equation.sizes if first.most else 0.0 * self.equation.sizes
 
     @cached_property
     def misfit(self) -> float:

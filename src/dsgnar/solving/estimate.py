@@ -58,6 +58,7 @@ class Estimate:
     rounding: dict[str, float]  # share of rounding in the errors
     spaces: tuple[Correction, ...] = field(default=(), repr=False)  # the error, and what checks found in its place
     beyond: float = 0.0  # share of the errors that no space holds, as far as what they leave of the residuals tells
+    unseen: float = 0.0  # the largest error that it could have there, over the one estimated; not sought in a march
     quantity: Measured | None = None  # what a tolerance is about, if not the unknowns
 
     def meets(self, tol: float, looser: Mapping[str, float] = NONE) -> bool:
