@@ -63,9 +63,9 @@ def by_tolerance(rows):
     for row in rows:
         found[row["options"].get("tol", 0)].append(row)
     lines = [
-        "| tolerance | runs | met by estimate | true error below it | said to be met but not | error over estimate | "
-        "median seconds |",
-        "|---|---|---|---|---|---|---|",
+        "| tolerance | runs | met by estimate | true error below it | said to be met but not | estimate unknown | "
+        "error over estimate | within a factor of 2 | median seconds | of them the last estimate |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for tol, group in sorted(found.items(), reverse=True):
         met = [row for row in group if row["met"]]
@@ -73,8 +73,12 @@ def by_tolerance(rows):
         false = [row["name"] for row in met if row["error"] > tol]
         ratios = sorted(r for row in group if (r := ratio(row)) is not None)
         span = f"{ratios[0]:.2f} to {ratios[-1]:.2f}" if ratios else ""
+        within = sum(0.5 <= r <= 2 for r in ratios)
         seconds = sorted(row["seconds"] for row in group)[len(group) // 2]
-        cells = (len(group), len(met), len(true), ", ".join(false) or 0, span, f"{seconds:.0f}")
+        share = sorted(row["parts"]["estimate"] / sum(row["parts"].values()) for row in group)[len(group) // 2]
+        unknown = len(group) - len(ratios)
+        counts = len(group), len(met), len(true), ", ".join(false) or 0, unknown
+        cells = (*counts, span, within, f"{seconds:.0f}", f"{share:.0%}")
         lines.append(f"| {tol:g} | {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 

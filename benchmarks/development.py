@@ -3,6 +3,7 @@
     python benchmarks/development.py                      all of them, seed 0
     python benchmarks/development.py heat,pendulum --seed 1 --set precision=double
     python benchmarks/development.py heat --set tol=1e-6 --out runs/tol.jsonl
+    python benchmarks/development.py burgers,kdv          problems of the suite, as `ds.solve` takes them
 
 Each line shows the verdict and the estimate beside the relative l2 error, which the solver does not see. References are
 closed forms, the Cole-Hopf solution of Burgers' equation, and DOP853 with tolerances of 1e-13 for ordinary differential
@@ -21,7 +22,7 @@ from scipy.optimize import brentq
 
 import dsgnar as ds
 from dsgnar.problem.reference import interior_grid
-from dsgnar.suite import burgers
+from dsgnar.suite import SUITE, burgers
 
 pi = np.pi
 
@@ -563,7 +564,7 @@ def main() -> None:
 
 def solved(name: str, seed: int, options: dict) -> dict:
     """Solve a problem of the set; what was reached as one row for accuracy.py."""
-    problem, reference = P[name]()
+    problem, reference = P[name]() if name in P else (SUITE[name].problem(), SUITE[name].reference())
     start = time.perf_counter()
     solution = ds.solve(problem, reference=reference, seed=seed, **options)
     outcome, found = solution.outcome, solution.outcome.estimate

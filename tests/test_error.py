@@ -16,7 +16,7 @@ from dsgnar.cli import assigning
 from dsgnar.problem.reference import interior_grid
 from dsgnar.solving import judging, tolerance
 from dsgnar.solving.context import Context
-from dsgnar.solving.correction import least_squares
+from dsgnar.solving.correction import FULL, HALF, ROUNDING, LeastSquares
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import SPREAD, Estimate, with_error
 from dsgnar.solving.settings import Settings
@@ -62,11 +62,17 @@ def test_polynomials_are_independent_and_begin_with_the_smooth_ones():
 def test_least_squares_in_half_of_the_columns_and_in_all():
     rng = np.random.default_rng(0)
     matrix, b = rng.normal(size=(50, 8)), rng.normal(size=(50, 3))
-    half, full, rounding = least_squares(matrix, b, 4)
+    fit = LeastSquares.of(matrix, b, 4)
+    (half, left), (full, least), (rounding, _) = map(fit.solution, (HALF, FULL, ROUNDING))
+    assert left == pytest.approx(np.linalg.norm(matrix @ half - b[:, 0]), rel=1e-9)
+    assert least == pytest.approx(np.linalg.norm(matrix @ full - b[:, 1]), rel=1e-9)
     np.testing.assert_allclose(half[:4], np.linalg.lstsq(matrix[:, :4], b[:, 0])[0], rtol=1e-9)
     assert not half[4:].any()
     np.testing.assert_allclose(full, np.linalg.lstsq(matrix, b[:, 1])[0], rtol=1e-9)
     np.testing.assert_allclose(rounding, np.linalg.lstsq(matrix, b[:, 2])[0], rtol=1e-9)
+    sides = matrix @ fit.rough
+    np.testing.assert_allclose(sides.T @ sides, np.eye(4), atol=1e-9)
+    np.testing.assert_allclose(matrix[:, :4].T @ sides, 0, atol=1e-9)
 
 
 # --- estimates --------------------------------------------------------------------------------------------------------
@@ -220,7 +226,7 @@ def test_an_estimate_is_kept_on_disk(solved, tmp_path):
     solved.save(tmp_path)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["error_estimate"] == solved.error_estimate and result["tol"] is None
-    assert set(result["error_checks"]) == {"known", "errors", "spread", "nonlinear", "rounding"}
+    assert set(result["error_checks"]) == {"known", "errors", "spread", "nonlinear", "rounding", "beyond", "unseen"}
     again = ds.load(tmp_path, solved.problem)
     assert again.error_estimate == solved.error_estimate
     assert again.corrected()(x=0.5) == pytest.approx(float(solved.corrected()(x=0.5)), rel=1e-12)
@@ -262,6 +268,14 @@ def test_what_cannot_be_reached_is_said_and_the_best_is_returned():
     assert solution.outcome.tolerance_met is False
     assert "1e-12 not met" in solution.summary()
     assert solution.parameters > 7  # wider networks were tried
+
+
+def test_a_tolerance_below_rounding_is_explained():
+    solution = ds.solve(reaction(), tol=1e-18, **SMALL)
+    assert solution.outcome.tolerance_met is False and solution.outcome.hidden
+    assert "tolerance 1e-18 not met: rounding alone makes" in solution.summary()
+    assert solution.model.network == SMALL["network"]  # a larger one would not help
+    assert not Estimate({"u": 1e-9}, 1.0, 0.0, {"u": 1e-16}).hidden(1e-12)
 
 
 def test_levels_grow():

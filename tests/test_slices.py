@@ -10,6 +10,7 @@ import dsgnar as ds
 from dsgnar.calculus.precision import x64
 from dsgnar.problem.reference import interior_grid
 from dsgnar.solving.error import Estimator, estimate
+from dsgnar.solving.estimate import LITTLE
 from dsgnar.solving.linearised import Equation
 from dsgnar.solving.model import Model
 from dsgnar.solving.slices import sliceable, sliced
@@ -63,7 +64,8 @@ def test_an_error_that_travels_far_is_seen_in_slices():
     assert found.known and found.correction.march.count > 1
     assert found.errors["u"] == pytest.approx(true_error(solution), rel=0.1)
     at_once = Estimator(Equation(solution.model, solution.thetas, judge)).smooth()
-    assert at_once.errors["u"] < 0.3 * found.errors["u"]
+    assert at_once.errors["u"] < 0.5 * found.errors["u"]
+    assert at_once.beyond > LITTLE > 10 * found.beyond  # polynomials leave much of the residuals
 
 
 @x64

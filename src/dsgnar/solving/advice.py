@@ -108,7 +108,9 @@ def _estimated(outcome: Outcome) -> str:
         text += f"; quantity {found.quantity}"
     if not tolerance:
         return text
-    return f"{text}; tolerance {tolerance} {'met' if outcome.tolerance_met else 'not met'}"
+    if not outcome.hidden or found is None:
+        return f"{text}; tolerance {tolerance} {'met' if outcome.tolerance_met else 'not met'}"
+    return f"{text}; tolerance {tolerance} not met: rounding alone makes {max(found.rounding.values()):.0e}"
 
 
 def _table(solution: Solution, held_out: Mapping[str, float], floor: Mapping[str, float]) -> list[str]:

@@ -24,6 +24,8 @@ class Piece:
     box: Box
     space: Space
     coefficients: Float[np.ndarray, "size unknowns"]
+    left: float = 0.0  # norm of the residuals, weighted, that it does not account for
+    most: tuple[float, ...] = ()  # root mean squares that errors by rough residuals of norm 1 could have
 
     def derivative(self, points: Float[np.ndarray, "n d"], key: Key) -> Float[np.ndarray, "n unknowns"]:
         """A derivative of the error of every unknown."""
@@ -70,21 +72,38 @@ def derivative(space: Space, box: Box, points: Float[np.ndarray, "n d"], key: Ke
     return space.derivative(inward(box, points), key) / math.prod(h**n for h, n in zip(half, key, strict=True))
 
 
-def least_squares(matrix: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n 3"], half: int) -> list[np.ndarray]:
-    """Solutions for the right-hand sides: HALF in the first `half` columns only, the others in all of them.
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """R of a QR factorisation of [matrix / scale, b]; where an equation is not finite there is no solution."""
 
-    Where an equation is not finite there is none.
-    """
-    if not (np.isfinite(matrix).all() and np.isfinite(b).all()):
-        return [np.full(matrix.shape[1], math.nan) for _ in (HALF, FULL, ROUNDING)]
-    scale = np.linalg.norm(matrix, axis=0)
-    scale[scale == 0] = 1.0
-    columns = matrix.shape[1]
-    ridge = RIDGE * np.eye(columns, columns + b.shape[1])
-    R = np.asarray(np.linalg.qr(np.concatenate([np.concatenate([matrix / scale, b], axis=1), ridge]), mode="r"))
-    out = []
-    for side in (HALF, FULL, ROUNDING):
-        count, c = half if side == HALF else columns, np.zeros(columns)
-        c[:count] = solve_triangular(R[:count, :count], R[:count, columns + side]) / scale[:count]
-        out.append(c)
-    return out
+    R: Float[np.ndarray, "c+3 c+3"]
+    scale: Float[np.ndarray, " c"]  # norms of columns
+    half: int
+
+    @classmethod
+    def of(cls, matrix: Float[np.ndarray, "n c"], b: Float[np.ndarray, "n 3"], half: int) -> "LeastSquares":
+        """For the right-hand sides HALF, FULL and ROUNDING; the first in the first `half` columns only."""
+        columns, sides = matrix.shape[1], b.shape[1]
+        if not (np.isfinite(matrix).all() and np.isfinite(b).all()):
+            return cls(np.full((columns + sides,) * 2, math.nan), np.ones(columns), half)
+        scale = np.linalg.norm(matrix, axis=0)
+        scale[scale == 0] = 1.0
+        ridge = RIDGE * np.eye(columns, columns + sides)
+        stacked = np.concatenate([np.concatenate([matrix / scale, b], axis=1), ridge])
+        return cls(np.asarray(np.linalg.qr(stacked, mode="r")), scale, half)
+
+    def solution(self, side: int) -> tuple[Float[np.ndarray, " c"], float]:
+        """With the norm of what it leaves of its right-hand side."""
+        columns = len(self.scale)
+        count, c = self.half if side == HALF else columns, np.zeros(columns)
+        c[:count] = self._back(count, self.R[:count, columns + side])
+        return c, float(np.linalg.norm(self.R[count:, columns + side]))
+
+    @property
+    def rough(self) -> Float[np.ndarray, "c rough"]:
+        """Solutions for an orthonormal basis of the right-hand sides that only the later columns account for."""
+        return self._back(len(self.scale), np.eye(len(self.scale))[:, self.half :])
+
+    def _back(self, count: int, b: np.ndarray) -> np.ndarray:
+        found = solve_triangular(self.R[:count, :count], b, check_finite=False)
+        return (found.T / self.scale[:count]).T

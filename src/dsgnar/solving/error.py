@@ -7,17 +7,21 @@ With the residuals r = F(u) of a solution, its error e satisfies F(u + e) = 0, a
 The equation is solved by least squares for e in a linear space that is not the network's: at the end of a run the network's
 own directions see nothing of the residual that is left. Everything is evaluated in float64 at new points, denser towards
 the ends of each axis and weighted accordingly; on a shape the space is that of its bounding box, at points of it. Much
-of a residual is rough and carries little error, so that the space need not hold all of it: what counts is that the estimate
-stays the same in another space. It is unknown where
+of a residual is rough and carries little error, so that the space need not hold all of it. How much it carries is read off
+the rougher half of the space, which takes away g of the norm of the residuals and adds d to the error: what is left of them,
+l, is taken to hide an error of d l / g, which counts (`beyond`: its share). It is small for diffusion, where rough functions
+have small errors, and large where errors travel. The largest error that anything of norm l and as rough as that half could
+have is no estimate, but a reason to look closer where it exceeds the estimate (`unseen`). The estimate is unknown where
 
     spread        half of the space, or another one, gives another error
     nonlinear     F(u + e) is not what F(u) + F'(u) e predicts, against the terms of F'(u) e
 
 Polynomials come first, with waves as the other space. Where they do not even resolve the solution, or the spaces do not
-quite agree, the error is finer than they are, and larger than they say. Where short slices of time resolve the solution
-well, they resolve the error too, and the equation is solved in one after the other (`slices.py`). Else (a sharp front) a
-space that follows the solution takes the place of polynomials (`tangents.py`), with more functions where it was agreement
-that they lacked; of its estimate and that in slices, where they resolve the solution fairly, the larger one counts.
+quite agree, or leave too much, the error is finer than they are, and often larger than they say. Where short slices of time
+resolve the solution well, they resolve the error too, and the equation is solved in one after the other (`slices.py`). Else
+a space that follows the solution, as a sharp front, decides (`tangents.py`), with more functions where polynomials follow
+it, too. Of all looks the largest error counts. Where one is settled, its spaces agree and leave little; then others count
+only if they are known and leave little, too.
 
 In a time march the error at the end of an interval is the error with which the next begins. Rounding counts too: for a
 solution in single precision the difference to its own evaluation in float64, in double the error that belongs to the
@@ -25,7 +29,7 @@ rounding of the residuals.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -39,7 +43,7 @@ from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, Correction, Piece, derivative
-from dsgnar.solving.estimate import NONE, NONLINEAR, Estimate
+from dsgnar.solving.estimate import NONE, NONLINEAR, SPREAD, Estimate
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.linearised import EACH, Equation, rms
 from dsgnar.solving.model import Model
@@ -75,19 +79,32 @@ def estimate(
 
     estimator = Estimator(Equation(model, thetas, judge))
     found = measured(estimator.smooth())
-    if (tol < math.inf and not found.meets(tol, looser)) or (found.spread <= AGREE and estimator.misfit <= RESOLVED):
+    if tol < math.inf and not found.meets(tol, looser):
         return found
-    finer = _sliced(estimator.equation) if found.nonlinear <= NONLINEAR else None
-    if finer is not None and (finer.misfit <= WELL or not found.known):
-        return measured(finer.smooth())
-    if not found.known:
+    follows = estimator.misfit <= RESOLVED
+    if follows and found.settled(AGREE) and found.unseen <= 1:
         return found
-    several = model.problem.domain.dimension > 1 and model.march.count == 1
-    if not estimator.misfit <= RESOLVED:
-        found = measured(Estimator(replace(estimator.equation, fronts=True)).own())
-    elif found.spread > AGREE and several:
-        found = measured(Estimator(replace(estimator.equation, fronts=True, richer=RICHER)).own())
-    return found if finer is None else max(found, measured(finer.smooth()), key=lambda estimate: estimate.decisive)
+    tried = [found] if follows else []
+    for finer, agree in _finer(estimator, found):
+        tried.append(measured(finer()))
+        if tried[-1].settled(agree):
+            return tried[-1]
+    if any(one.settled(AGREE) for one in tried):
+        tried = [one for one in tried if one.settled(SPREAD)]
+    return max(tried or [found], key=lambda estimate: estimate.decisive)
+
+
+def _finer(estimator: "Estimator", found: Estimate) -> Iterator[tuple[Callable[[], Estimate], float]]:
+    """Closer looks, with the spread up to which the first of them is the last."""
+    equation = estimator.equation
+    if found.nonlinear > NONLINEAR:
+        return
+    slices = _sliced(equation)
+    if slices is not None:
+        yield slices.smooth, SPREAD if slices.misfit <= WELL else 0.0
+    if equation.model.problem.domain.dimension > 1 and equation.model.march.count == 1:
+        richer = RICHER if estimator.misfit <= RESOLVED else 1
+        yield Estimator(replace(equation, fronts=True, richer=richer)).own, 0.0
 
 
 def _sliced(equation: Equation) -> "Estimator | None":
@@ -131,9 +148,14 @@ class Estimator:
         pieces, others = self._through(space), self._through(other)
         rounding = np.maximum(self._norms([p[ROUNDING] for p in pieces]), self._evaluation)
         kinds = [[p[HALF] for p in pieces], [p[FULL] for p in pieces], [p[FULL] for p in others]]
-        found = [np.hypot(self._norms(kind), rounding) for kind in kinds]
+        beyond = [0.0 * rounding, self._beyond(pieces), self._beyond(others)]
+        found = [
+            np.sqrt(self._norms(kind) ** 2 + more**2 + rounding**2) for kind, more in zip(kinds, beyond, strict=True)
+        ]
         with np.errstate(invalid="ignore", divide="ignore"):
             ratios = np.nan_to_num(np.max(found, axis=0) / np.min(found, axis=0), nan=1.0, posinf=math.inf)
+            missing = np.nan_to_num(beyond[FULL] / found[FULL])
+            unseen = np.nan_to_num(self._unseen(pieces) / found[FULL])
         full = tuple(p[FULL] for p in pieces)
         return Estimate(
             dict(zip(unknowns, map(float, found[FULL]), strict=True)),
@@ -141,7 +163,27 @@ class Estimator:
             max(self.equation.nonlinear(k, piece) for k, piece in enumerate(full)),
             dict(zip(unknowns, map(float, rounding), strict=True)),
             tuple(Correction(march, tuple(kind)) for kind in (full, kinds[HALF], kinds[2], [p[ROUNDING] for p in pieces])),
+            beyond=float(np.max(missing)),
+            unseen=float(np.max(unseen)),
         )
+
+    def _beyond(self, pieces: list[tuple[Piece, ...]]) -> Float[np.ndarray, " unknowns"]:
+        """The error of what a space leaves of the residuals, if it has the size that the rougher half of the space found.
+
+        What one interval leaves goes on to the next.
+        """
+        zero, squares = (0,) * self.equation.model.problem.domain.dimension, []
+        for piece, x in zip(pieces, self.equation.inside, strict=True):
+            gained = math.sqrt(max(piece[HALF].left ** 2 - piece[FULL].left ** 2, 0.0))
+            change = rms(piece[FULL].derivative(x, zero) - piece[HALF].derivative(x, zero)) / self.equation.sizes
+            squares.append((change * piece[FULL].left / gained) ** 2 if gained > 0 else 0.0 * change)
+        shares = [len(x) for x in self.equation.inside]
+        return np.sqrt(np.average(np.cumsum(squares, axis=0), axis=0, weights=shares))
+
+    def _unseen(self, pieces: list[tuple[Piece, ...]]) -> Float[np.ndarray, " unknowns"]:
+        """The largest error that what is left could have, if it were as rough as the rougher half of a space."""
+        first = pieces[0][FULL]
+        return np.array(first.most) * first.left / self.equation.sizes if first.most else 0.0 * self.equation.sizes
 
     @cached_property
     def misfit(self) -> float:

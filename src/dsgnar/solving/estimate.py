@@ -15,6 +15,7 @@ SPREAD = 5.0  # by which estimates in other spaces may differ
 WRONG = 1e-2  # an estimated error above which nothing is called solved
 SAFE = 2.0  # an estimate must be so much below a tolerance; sharp fronts were underestimated by 1.9
 NONLINEAR = 0.1  # share of its terms that the linearisation may miss
+LITTLE = 0.3  # share of an error that no space holds, up to which it is not looked at more closely
 NONE: Mapping[str, float] = MappingProxyType({})
 UNSOLVED = "the problem is not solved"
 NO_ESTIMATE = "errors are not estimated where coefficients, functions of fewer axes or data are fitted"
@@ -56,6 +57,8 @@ class Estimate:
     nonlinear: float  # what the linearisation misses, over the size of its terms
     rounding: dict[str, float]  # share of rounding in the errors
     spaces: tuple[Correction, ...] = field(default=(), repr=False)  # the error, and what checks found in its place
+    beyond: float = 0.0  # share of the errors that no space holds, as far as what they leave of the residuals tells
+    unseen: float = 0.0  # the largest error that it could have there, over the one estimated; not sought in a march
     quantity: Measured | None = None  # what a tolerance is about, if not the unknowns
 
     def meets(self, tol: float, looser: Mapping[str, float] = NONE) -> bool:
@@ -63,6 +66,16 @@ class Estimate:
         if self.quantity is not None:
             return self.known and SAFE * self.decisive <= tol
         return self.known and all(SAFE * e <= tol * looser.get(name, 1.0) for name, e in self.errors.items())
+
+    def hidden(self, tol: float, looser: Mapping[str, float] = NONE) -> bool:
+        """Whether rounding alone is above a tolerance for the unknowns, so that nothing helps in this precision."""
+        if self.quantity is not None or not self.known:
+            return False
+        return any(SAFE * e > tol * looser.get(name, 1.0) for name, e in self.rounding.items())
+
+    def settled(self, agree: float) -> bool:
+        """Whether a look in finer spaces would find the same."""
+        return self.known and self.spread <= agree and self.beyond <= LITTLE
 
     @property
     def correction(self) -> Correction | None:

@@ -14,7 +14,7 @@ from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
 from dsgnar.problem.sampling import prefer, sample
-from dsgnar.solving.correction import Piece, derivative, inward, least_squares
+from dsgnar.solving.correction import FULL, HALF, ROUNDING, LeastSquares, Piece, derivative, inward
 from dsgnar.solving.evaluation import by_interval, located
 from dsgnar.solving.model import Model
 from dsgnar.solving.verdict import Judge
@@ -163,8 +163,19 @@ class Equation:
                     b += slope * np.stack([piece.derivative(row.points, key)[:, j] for piece in before], axis=1)
             blocks.append(row.weight[:, None] * block.reshape(len(row.points), -1))
             right.append(row.weight[:, None] * b)
-        coefficients = least_squares(np.concatenate(blocks), np.concatenate(right), space.size // 2 * len(unknowns))
-        return tuple(Piece(box, space, c.reshape(space.size, len(unknowns))) for c in coefficients)
+        fit = LeastSquares.of(np.concatenate(blocks), np.concatenate(right), space.size // 2 * len(unknowns))
+        most = self._most(box, space, fit.rough) if self.model.march.count == 1 else ()
+        found = [fit.solution(side) for side in (HALF, FULL, ROUNDING)]
+        return tuple(Piece(box, space, c.reshape(space.size, len(unknowns)), left, most) for c, left in found)
+
+    def _most(self, box: Box, space: Space, rough: Float[np.ndarray, "c rough"]) -> tuple[float, ...]:
+        """The largest root mean square of every unknown over errors that are sums of given ones, by their norm."""
+        at, out = derivative(space, box, self.inside[0], (0,) * box.dimension), []
+        for each in np.moveaxis(rough.reshape(space.size, len(self.model.problem.unknowns), -1), 1, 0):
+            values = at @ each
+            largest = np.linalg.eigvalsh(values.T @ values)[-1] if np.isfinite(values).all() else math.nan
+            out.append(math.sqrt(max(largest, 0.0) / len(at)))
+        return tuple(out)
 
     def nonlinear(self, k: int, piece: Piece) -> float:
         """What the linearisation misses over the size of its terms, in the worst condition."""

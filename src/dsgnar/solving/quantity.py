@@ -5,11 +5,12 @@ With the estimated error e of a solution u, and a functional Q (`problem/quantit
     Q(u + e) - Q(u)
 
 is the error of Q(u). It is evaluated for e in all the spaces in which e was found (`error.py`): one number may be small by
-chance, and derivatives at a boundary differ more between spaces than values do, so that the largest counts. Rounding, the
-error of the quadrature and what the linearisation misses come on top; the latter is a share of the change without regard to
-its sign. Where e is not known, neither is the error of Q(u).
+chance, and derivatives at a boundary differ more between spaces than values do, so that the largest counts. What no space
+holds makes it larger by as much as it does e. Rounding, the error of the quadrature and what the linearisation misses come
+on top; the latter is a share of the change without regard to its sign. Where e is not known, neither is the error of Q(u).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,7 +23,7 @@ from dsgnar.problem.domain import Initial
 from dsgnar.problem.quadrature import Sums, rule
 from dsgnar.problem.quantities import NAME, Quantity
 from dsgnar.solving.correction import Correction
-from dsgnar.solving.estimate import NO_ESTIMATE, UNSOLVED, Estimate, Measured
+from dsgnar.solving.estimate import NO_ESTIMATE, SPREAD, UNSOLVED, Estimate, Measured
 from dsgnar.solving.evaluation import located
 from dsgnar.solving.model import Model
 from dsgnar.solving.verdict import Judge
@@ -54,7 +55,8 @@ class Gauge:
         number, quadrature = plain.number(mean)
         changes = [change.number(mean)[0] for change in changed]
         missed = found.nonlinear * sizes.number(mean)[0] if found is not None and changes else 0.0
-        error = max(map(abs, changes), default=0.0) + missed
+        beyond = 0.0 if found is None else found.beyond
+        error = max(map(abs, changes), default=0.0) / math.sqrt(max(1 - beyond**2, SPREAD**-2)) + missed
         if quadrature > max(FINE * error, LEAST * abs(number)):
             number, quadrature = self._sums(model, thetas, (), COUNTS[1])[0].number(mean)
         if not changes or not np.isfinite([number, error]).all():

@@ -86,6 +86,11 @@ class Outcome:
         return self.estimate.meets(self.settings.tol, self.settings.looser)
 
     @property
+    def hidden(self) -> bool:
+        """Whether the tolerance is below what rounding makes of a solution."""
+        return self.estimate is not None and self.estimate.hidden(self.settings.tol, self.settings.looser)
+
+    @property
     def sizes(self) -> tuple[float, ...]:
         """The sizes of the conditions, by which their residuals are divided in the history."""
         scales = self.settings.scales

@@ -122,7 +122,7 @@ def reach(
         assert solution.outcome is not None
         left -= solution.outcome.seconds["solve"] + solution.outcome.seconds["compile"]
         done = solution.verdict == "solved" if settings.tol is None else solution.outcome.tolerance_met is not False
-        if done or solution.outcome.stop.is_limit:
+        if done or solution.outcome.stop.is_limit or solution.outcome.hidden:
             break
     return _with_all_seconds(min(reversed(tried), key=_wrong), tried)
 
