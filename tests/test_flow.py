@@ -37,31 +37,42 @@ def lid(profile, *, scale=1.0, viscosity=lambda u: 0.01, mass=lambda u, v: u.x +
     )
 
 
-def test_it_is_a_stokes_flow_with_the_walls_velocities():
-    flow = CornerFlow((2.0, 1.0), (-1.0, -1.0), 3.0, 0.2, 0.0)
+def test_it_is_a_stokes_flow_with_the_divergence_of_its_walls():
+    flow = CornerFlow((2.0, 1.0), (-1.0, -1.0), 3.0, 0.2, 0.5)
     u, v, p = (lambda x, k=k: flow(k, x) for k in range(3))
     for x in (jnp.array([1.2, 0.3]), jnp.array([1.9, 0.4])):
-        assert abs(jax.grad(u)(x)[0] + jax.grad(v)(x)[1]) < 1e-12
+        assert abs(jax.grad(u)(x)[0] + jax.grad(v)(x)[1]) < 1e-12  # also where it ends
+    for x in (jnp.array([1.999, 0.998]), jnp.array([1.997, 0.999])):
         for k, w in enumerate((u, v)):
-            assert 0.2 * jnp.trace(jax.hessian(w)(x)) == pytest.approx(float(jax.grad(p)(x)[k]), rel=1e-10)
-    on_lid, on_wall = jnp.array([1.5, 1.0]), jnp.array([2.0, 0.6])
-    np.testing.assert_allclose([u(on_lid), v(on_lid), u(on_wall), v(on_wall)], [-1.5, 0, 0, 0], atol=1e-12)
+            assert 0.2 * jnp.trace(jax.hessian(w)(x)) == pytest.approx(float(jax.grad(p)(x)[k]), rel=1e-4)
+    on_lid, on_wall = jnp.array([1.99, 1.0]), jnp.array([2.0, 0.99])
+    np.testing.assert_allclose([u(on_lid), v(on_wall)], [-0.015, -0.015], rtol=1e-5)
 
 
 def test_the_flow_of_the_driven_cavity_is_found():
+    """It differs from the one of the suite by something smooth."""
     parts = singular_parts(cavity(), Scales(((0.5, 0.5),) * 2, (0.25, 0.25, 0.0625), (1.0,) * 6))
-    for x, y in ((0.3, 0.7), (0.95, 0.99)):
-        np.testing.assert_allclose([parts[n](x=x, y=y) for n in "uvp"], corner_flow(x, y, 100.0), rtol=1e-6)
+
+    def rest(name, r, angle):
+        x, y = r * np.cos(angle), 1 - r * np.sin(angle)
+        return float(parts[name](x=x, y=y)) - float(corner_flow(x, y, 100.0)["uvp".index(name)])
+
+    for name, linear in (("u", True), ("v", True), ("p", False)):
+        about = rest(name, 1e-9, 0.5)
+        slopes = [(rest(name, 1e-3, angle) - about) / 1e-3 for angle in (0.2, 0.6, 1.0, 1.4)]
+        directions = np.stack([np.cos([0.2, 0.6, 1.0, 1.4]), np.sin([0.2, 0.6, 1.0, 1.4])], axis=1)
+        missed = np.linalg.lstsq(directions, slopes, rcond=None)[1]
+        assert missed[0] < 1e-4 if linear else max(map(abs, slopes)) < 1
 
 
-def test_it_leaves_residuals_that_are_bounded():
+def test_it_leaves_residuals_that_vanish_at_the_corner():
     """Viscous terms and the slope of the pressure are 0.02 / r."""
     problem = lid(lambda x: x * (2 - x) / 2)
     scales = Scales(((1.0, 1.0), (0.5, 0.5)), (0.5, 0.5, 0.1), (1.0,) * 7)
     alone = with_singular_parts(problem, scales).constrained(lambda z: jnp.zeros(3))
-    for name in ("mass", "x", "y"):
-        near = [float(problem.residual(name, alone, jnp.array([r, 1 - r / 2]), "nested")) for r in (1e-4, 1e-6)]
-        assert near[1] == pytest.approx(near[0], rel=1e-2, abs=1e-9) and abs(near[0]) < 1
+    for name in ("mass", "x"):
+        r = 1e-4
+        assert abs(float(problem.residual(name, alone, jnp.array([r, 1 - r / 2]), "nested"))) < r
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e3])

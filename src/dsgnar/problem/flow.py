@@ -10,16 +10,17 @@ agree at the corner, they tell U_X there (along A) and V_Y (along B), whose sum 
     m = U_X on A + V_Y on B.
 
 Then the velocity gradient has no limit, and the pressure tends to infinity as log r. Near the corner the flow is the Stokes
-flow
+flow of the stream function psi,
 
-    U = m (X + (theta - pi/2) Y),     V = -m theta X,     p = -2 (a / g) m log r,
+    psi = m/2 r^2 (theta - pi/4),     U = psi_Y,  V = -psi_X,     p = -2 (a / g) m log(r / R),
 
-with theta = 0 along A: U = m X there, V = 0, and U = V = 0 on B. What is left of the wall velocities has no divergence. The lid
-of the driven cavity, u = 4 x (1 - x), has m = 4 and -4 at its ends. With these flows added to the network, third derivatives
-of the rest are the first to be infinite, because of the convection. Walls whose velocities jump at a corner are left alone.
+with theta = 0 along A: there U_X = m/2, and V_Y = m/2 along B. What is left of the wall velocities has no divergence. psi
+and p are multiplied by exp(-(r/R)^4), which changes nothing at the corner and ends the flow. The lid of the driven cavity,
+u = 4 x (1 - x), has m = 4 and -4 at its ends. With these flows added to the network, third derivatives of the rest are the
+first to be infinite, because of the convection. Walls whose velocities jump at a corner are left alone.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -33,7 +34,8 @@ from dsgnar.problem.corners import SAME, Point, at, condition_at, diffuses_alone
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.problem import Problem
 
-NEAR = 1e-12  # of the sides: where a logarithm ends
+NEAR = 1e-12  # of the reach: where a logarithm ends
+REACH = 0.5  # of the shorter side: without an end they are four times as fast as a cavity's fluid, for a network to undo
 FIT = 1e-6  # of the velocities around a corner by which they may differ at it
 
 
@@ -45,17 +47,19 @@ class CornerFlow:
     inward: tuple[float, float]
     strength: float  # m
     viscosity: float  # -a / g
-    near: float
+    reach: float  # R
 
     def __call__(self, k: int, x: Point) -> Array:
         """A component of the velocity, or the pressure (k = 2), at a point."""
         X, Y = (s * (x[i] - c) for i, (s, c) in enumerate(zip(self.inward, self.corner, strict=True)))
-        theta = jnp.arctan2(Y, X)
+        phi, square = jnp.arctan2(Y, X) - jnp.pi / 4, (X * X + Y * Y) / self.reach**2
+        fades = self.strength / 2 * jnp.exp(-square * square)
+        along = 2 * phi * (1 - 2 * square * square)  # d psi / d(r^2) over r^2, but for the angle
         if k == 0:
-            return self.strength * self.inward[0] * (X + (theta - jnp.pi / 2) * Y)
+            return self.inward[0] * fades * (X + along * Y)
         if k == 1:
-            return -self.strength * self.inward[1] * theta * X
-        return self.strength * self.viscosity * jnp.log(X * X + Y * Y + self.near**2)
+            return self.inward[1] * fades * (Y - along * X)
+        return 2 * self.viscosity * fades * jnp.log(square + NEAR**2)
 
 
 def corner_flows(problem: Problem) -> tuple[tuple[str, str, str], list[CornerFlow]] | None:
@@ -74,7 +78,7 @@ def corner_flows(problem: Problem) -> tuple[tuple[str, str, str], list[CornerFlo
             strength = _strength(fluid, (x, y), (face_b, face_a), min(sides))
             viscosity = fluid.viscosity(jnp.asarray([x, y])) if strength else None
             if viscosity is not None:
-                found.append(CornerFlow((x, y), (sx, sy), strength, viscosity, NEAR * max(sides)))
+                found.append(CornerFlow((x, y), (sx, sy), strength, viscosity, REACH * min(sides)))
     return fluid.names, found
 
 
@@ -93,9 +97,9 @@ class _Fluid:
         bent = lambda axis: lambda z: z[axis] ** 2 / 2
         asked = []
         for i, equation in enumerate(self.equations[:2]):
-            asked += [(equation, self.names[i], bent(0)), (equation, self.names[i], bent(1)), (equation, self.names[2], flat(i))]
+            asked += [(equation, self.names[i], bent(j)) for j in (0, 1)] + [(equation, self.names[2], flat(i))]
         asked += [(self.equations[2], self.names[i], flat(i)) for i in (0, 1)]
-        return jax.jit(lambda x: jnp.stack([_slopes(self.problem, *each, x) for each in asked], axis=1))
+        return jax.jit(lambda x: jnp.stack([_slopes(self.problem, n, u, f, x) for n, u, f in asked], axis=1))
 
     def viscosity(self, x: Point) -> float | None:
         """-a / g at a point; None where the equations are not of the kind above."""
@@ -133,14 +137,14 @@ def _fluid(problem: Problem) -> _Fluid | None:
 
 
 def _pushed(problem: Problem, velocities: tuple[str, str], divergence: str, equations: list[str]) -> _Fluid | None:
-    """The same with the pressure: the one unknown whose slope along X is in the equation of U only, and along Y in that of V."""
+    """The same with the pressure: an unknown whose slope along X is in the equation of U, and along Y in that of V."""
     own = [[n for n in equations if all(diffuses_alone(problem, u, n, j) for j in (0, 1))] for u in velocities]
     if any(len(names) != 1 for names in own):
         return None
     momentum = own[0][0], own[1][0]
     for p in sorted(involved(problem, momentum[0]) - set(velocities)):
         slopes = [{key for key in problem.requests[n].get(p, ()) if order(key)} for n in momentum]
-        if slopes == [{(1, 0)}, {(0, 1)}] and not any(order(k) > 1 for n in equations for k in problem.requests[n].get(p, ())):
+        if slopes == [{(1, 0)}, {(0, 1)}]:
             return _Fluid(problem, (*velocities, p), (*momentum, divergence))
     return None
 
@@ -163,9 +167,9 @@ def _strength(fluid: _Fluid, corner: tuple[float, float], ends: tuple[str, str],
     axes, x = fluid.problem.domain.axes, jnp.asarray(corner)
     faces = (axes[1], ends[1]), (axes[0], ends[0])  # A and B
     A, B = ([fluid.given(k, face) for k in (0, 1)] for face in faces)
-    if None in (*A, *B):
+    found = [[wall(x) for wall in pair if wall is not None] for pair in (A, B)]
+    if any(len(pair) < 2 for pair in found):
         return 0.0
-    found = [[wall(x) for wall in pair] for pair in (A, B)]
     values = np.array([[float(value) for value, _ in pair] for pair in found])
     gradient = [float(found[i][i][1][i]) for i in (0, 1)]
     if not np.isfinite([*values.ravel(), *gradient]).all():

@@ -1,8 +1,8 @@
 """Singular parts that a statement implies, found and added to the network (`Problem.implied`).
 
 Where conditions do not fit each other, at a wall and the first instant (`layers.py`, `shape_layers.py`) or at the corners of
-a rectangle (`wedges.py`; of a fluid, `flow.py`), and where initial values or their slopes jump (`breaks.py`), a solution is singular, and no
-network follows it. Its singular part is known.
+a rectangle (`wedges.py`; of a fluid, `flow.py`), and where initial values or their slopes jump (`breaks.py`), a solution is
+singular, and no network follows it. Its singular part is known.
 """
 
 import inspect

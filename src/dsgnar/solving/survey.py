@@ -90,11 +90,15 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
 
 
 def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
-    """Whether a rough solution was found, but not at once: a hard problem."""
+    """Whether a rough solution was found, but not in all of the time at once: a hard problem."""
     seen, best, linear = _look(problem, scales)
-    if seen is not None and linear and best is not None and best.left <= HELD:
-        return True  # in a space made for its data
     return seen is None and best is not None and _in_slices(problem, scales, thorough=linear) is not None
+
+
+def seen_as_given_only(problem: Problem, scales: Scales) -> bool:
+    """Whether a linear problem was seen in a space that was made for its data, and in no other: a hard one, too."""
+    seen, best, linear = _look(problem, scales)
+    return seen is not None and linear and best is not None and best.left <= HELD
 
 
 @x64
@@ -199,8 +203,9 @@ def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynom
     found = ends(problem, (Interior, Initial, Boundary), GIVEN)
     if found is None or problem.domain.shaped or np.max(found) < FEWEST:
         return None
-    wanted = [2 * math.ceil(frequency(int(end)) / math.pi) if wraps else int(end) for end, wraps in zip(found, periodic, strict=True)]
-    limits, chosen = wanted, None
+    harmonics = lambda end: 2 * math.ceil(frequency(end) / math.pi)  # sines and cosines
+    wanted = [harmonics(end) if wraps else end for end, wraps in zip(map(int, found), periodic, strict=True)]
+    chosen = None
     for degree in range(FEWEST, max(wanted)):
         limits = [max(degree, end) for end in wanted]
         if math.prod(k + 1 for k in limits) > most:
