@@ -35,7 +35,7 @@ from dsgnar.problem.domain import Interior
 from dsgnar.problem.problem import Problem
 
 NEAR = 1e-12  # of the reach: where a logarithm ends
-REACH = 0.5  # of the shorter side: without an end they are four times as fast as a cavity's fluid, for a network to undo
+REACH = 0.5  # of the shorter side: far away they are no part of the flow (docs/notes.md)
 FIT = 1e-6  # of the velocities around a corner by which they may differ at it
 
 
