@@ -98,7 +98,7 @@ def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
 def seen_as_given_only(problem: Problem, scales: Scales) -> bool:
     """Whether a linear problem was seen in a space that was made for its data, and in no other: a hard one, too."""
     seen, best, linear = _look(problem, scales)
-    return seen is not None and linear and best is not None and best.left <= HELD
+    return seen is not None and linear and best is not None and best.made and best.left <= HELD
 
 
 @x64
@@ -184,15 +184,14 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
             return seen, best, False
     if best is None or not rough.affine(best.space):
         return None, best, False
-    full = FULL
     if not best.left <= ROUGHLY and dimension > 1:  # of a linear problem, the best shape with more functions
         rough = Rough(problem, scales, MORE * many)
         best = min(best, rough.solve(Polynomials.of(MORE * many, rough.periodic, shape)), key=lambda found: found.left)
     space = as_given(problem, WIDEST * many, rough.periodic) if best.left > HELD and dimension > 1 else None
     if space is not None:
-        made = Rough(problem, scales, space.size).solve(space)
-        best, full = (made, math.inf) if made.left < best.left else (best, FULL)
-    return _seen(best, HELD if best.left <= HELD else ROUGHLY, full), best, True
+        made = Rough(problem, scales, space.size).solve(space)._replace(made=True)
+        best = made if made.left < best.left else best
+    return _seen(best, HELD if best.left <= HELD else ROUGHLY), best, True
 
 
 def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynomials | None:
@@ -200,8 +199,8 @@ def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynom
 
     None where data vary no faster along one axis than along others: even spaces hold that.
     """
-    found = ends(problem, (Interior, Initial, Boundary), GIVEN)
-    if found is None or problem.domain.shaped or np.max(found) < FEWEST:
+    found = None if problem.domain.shaped else ends(problem, (Interior, Initial, Boundary), GIVEN)
+    if found is None or np.max(found) < FEWEST:
         return None
     harmonics = lambda end: 2 * math.ceil(frequency(end) / math.pi)  # sines and cosines
     wanted = [harmonics(end) if wraps else end for end, wraps in zip(map(int, found), periodic, strict=True)]
@@ -214,12 +213,15 @@ def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynom
     return None if chosen is None else Polynomials.box(chosen, periodic)
 
 
-def _seen(found: Found, held: float = HELD, full: float = FULL) -> Survey | None:
-    """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them."""
-    space, coefficients, left = found
+def _seen(found: Found, held: float = HELD) -> Survey | None:
+    """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them.
+
+    A space that was made for the data ends where the solution does.
+    """
+    space, coefficients, left, made = found
     if not left <= held:
         return None
-    frequencies = _frequencies(space, coefficients, ENERGY if held == HELD else left**2, full)
+    frequencies = _frequencies(space, coefficients, ENERGY if held == HELD else left**2, math.inf if made else FULL)
     if not np.isfinite(frequencies).all():
         return None
     slopes, sizes = _slopes(space, coefficients)
