@@ -195,22 +195,19 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
 
 
 def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynomials | None:
-    """A space with the degrees that data have, and as even ones along other axes as so many functions allow.
+    """A space of products with the degrees that data have, and as even ones beside them as so many functions allow.
 
-    None where data vary no faster along one axis than along others: even spaces hold that.
+    None where data tell nothing, or need more functions.
     """
     found = None if problem.domain.shaped else ends(problem, (Interior, Initial, Boundary), GIVEN)
-    if found is None or np.max(found) < FEWEST:
+    if found is None or not found.any():
         return None
     harmonics = lambda end: 2 * math.ceil(frequency(end) / math.pi)  # sines and cosines
     wanted = [harmonics(end) if wraps else end for end, wraps in zip(map(int, found), periodic, strict=True)]
-    chosen = None
-    for degree in range(FEWEST, max(wanted)):
-        limits = [max(degree, end) for end in wanted]
-        if math.prod(k + 1 for k in limits) > most:
-            break
-        chosen = tuple(limits)
-    return None if chosen is None else Polynomials.box(chosen, periodic)
+    limits = lambda degree: tuple(max(degree, end) for end in wanted)
+    size = lambda degree: math.prod(end + 1 for end in limits(degree))
+    degrees = [degree for degree in range(FEWEST, most) if size(degree) <= most]
+    return Polynomials.box(limits(degrees[-1]), periodic) if degrees else None
 
 
 def _seen(found: Found, held: float = HELD) -> Survey | None:
