@@ -187,10 +187,10 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     if not best.left <= ROUGHLY and dimension > 1:  # of a linear problem, the best shape with more functions
         rough = Rough(problem, scales, MORE * many)
         best = min(best, rough.solve(Polynomials.of(MORE * many, rough.periodic, shape)), key=lambda found: found.left)
-    space = as_given(problem, WIDEST * many, rough.periodic) if best.left > HELD and dimension > 1 else None
-    if space is not None:
+    space = as_given(problem, WIDEST * many, rough.periodic) if best.left > HELD and dimension > 2 else None
+    if space is not None:  # in two variables total degrees are not much worse
         made = Rough(problem, scales, space.size).solve(space)._replace(made=True)
-        best = made if made.left < best.left else best
+        best = made if made.left <= HELD else best
     return _seen(best, HELD if best.left <= HELD else ROUGHLY), best, True
 
 
