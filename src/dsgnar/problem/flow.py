@@ -36,7 +36,7 @@ from dsgnar.problem.problem import Problem
 
 NEAR = 1e-12  # of the reach: where a logarithm ends
 REACH = 0.5  # of the shorter side: far away they are no part of the flow (docs/notes.md)
-FIT = 1e-6  # of the velocities around a corner by which they may differ at it
+FIT = 1e-6  # of velocities around a corner, and of their gradients, by which they may differ there
 
 
 @dataclass(frozen=True)
@@ -175,4 +175,5 @@ def _strength(fluid: _Fluid, corner: tuple[float, float], ends: tuple[str, str],
     if not np.isfinite([*values.ravel(), *gradient]).all():
         return 0.0
     jumps = np.max(np.abs(values[0] - values[1])) > FIT * max(np.max(np.abs(values)), side * max(map(abs, gradient)))
-    return 0.0 if jumps else sum(gradient)
+    fits = abs(sum(gradient)) <= FIT * max(map(abs, gradient))  # but for rounding
+    return 0.0 if jumps or fits else sum(gradient)
