@@ -9,6 +9,7 @@ Functions are ordered from smooth to rough, so the first half of a space is a sp
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Protocol
 
 import numpy as np
@@ -46,6 +47,13 @@ class Polynomials:
             top, every = top + 1, list(_up_to(float(top), stretch))
         order = lambda degrees: (sum(k / s for k, s in zip(degrees, stretch, strict=True)), max(degrees), degrees)
         return cls(np.array(sorted(every, key=order)[:size]), periodic)
+
+    @classmethod
+    def box(cls, limits: tuple[int, ...], periodic: tuple[bool, ...]) -> "Polynomials":
+        """All products up to a degree along each axis, those first that are smoothest for such limits."""
+        order = lambda degrees: (sum(k / max(1, most) for k, most in zip(degrees, limits, strict=True)), degrees)
+        every = product(*(range(most + 1) for most in limits))
+        return cls(np.array(sorted(every, key=order)), periodic)
 
     @property
     def size(self) -> int:

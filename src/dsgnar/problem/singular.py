@@ -1,23 +1,25 @@
 """Singular parts that a statement implies, found and added to the network (`Problem.implied`).
 
 Where conditions do not fit each other, at a wall and the first instant (`layers.py`, `shape_layers.py`) or at the corners of
-a rectangle (`wedges.py`), and where initial values or their slopes jump (`breaks.py`), a solution is singular, and no
-network follows it. Its singular part is known.
+a rectangle (`wedges.py`; of a fluid, `flow.py`), and where initial values or their slopes jump (`breaks.py`), a solution is
+singular, and no network follows it. Its singular part is known.
 """
 
 import inspect
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from dsgnar.calculus.precision import x64
 from dsgnar.problem.breaks import initial_breaks
 from dsgnar.problem.corners import Point, Start
 from dsgnar.problem.domain import Box
+from dsgnar.problem.flow import corner_flows
 from dsgnar.problem.layers import BEGIN, SMALLEST, initial_layers
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.scales import Scales
@@ -55,7 +57,19 @@ def singular_parts(problem: Problem, scales: Scales) -> dict[str, Callable]:
                 part = _together(initial_layers(start, size), initial_breaks(start, size, BEGIN))
             if part is not None:
                 out[unknown] = _named(domain, part)
-    return out
+    return out | {name: _named(domain, part) for name, part in _of_a_flow(problem, scales).items() if name not in out}
+
+
+def _of_a_flow(problem: Problem, scales: Scales) -> dict[str, Callable[[Point], Array]]:
+    """The singular parts of velocities and a pressure at the corners of a rectangle; nothing where there are none."""
+    names, flows = corner_flows(problem) or ((), [])
+    if not names or any(name in problem.hard or name in problem.known for name in names):
+        return {}
+    sizes = dict(zip(problem.unknowns, scales.unknowns, strict=True))
+    speed, side = max(sizes[name] for name in names[:2]), max(float(np.ptp(b)) for b in problem.domain.bounds)
+    there = [flow for flow in flows if SMALLEST * speed < abs(flow.strength) * side <= LARGEST * speed]
+    parts = {name: _together(*(partial(flow, k) for flow in there)) for k, name in enumerate(names)}
+    return {name: part for name, part in parts.items() if part is not None}
 
 
 def _together(*parts: Callable[[Point], Array] | None) -> Callable[[Point], Array] | None:

@@ -4,10 +4,10 @@ From random parameters an attempt may end far from any solution: in a local mini
 A rough solution in a linear space (`rough.py`) knows no such minima. A network is fitted to its values by a few iterations
 of the same optimiser, with the target ratio of stage 1, and goes on from there with the equations.
 
-Where a rough solution could be found in slices of time only, the first attempt begins like that. Where equations in time
-are linear and no small space holds their solution, such as a pulse that travels, every attempt at the first interval begins
-near the initial values. Else it is no first choice: networks that were led there need more regularisation than those that
-found their own way (docs/method.md).
+Where a rough solution could be found in slices of time only, or in a space made for its data, the first attempt begins like
+that. Where equations in time are linear and no small space holds their solution, such as a pulse that travels, every attempt
+at the first interval begins near the initial values. Else it is no first choice: networks that were led there need more
+regularisation than those that found their own way (docs/method.md).
 """
 
 import inspect
@@ -38,7 +38,7 @@ from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.forecast import System
 from dsgnar.solving.rough import NEAR
-from dsgnar.solving.survey import carried_far, rough_solution, seen_in_slices_only
+from dsgnar.solving.survey import carried_far, rough_solution, seen_as_given_only, seen_in_slices_only
 
 if TYPE_CHECKING:
     from dsgnar.solving.context import Context
@@ -56,7 +56,7 @@ def at_once(context: "Context") -> np.ndarray | None:
     scales, few = context.settings.scales, context.settings.max_seconds < TAKES
     if few or scales is None or not _can_be_found(context.problem):
         return None
-    if seen_in_slices_only(context.problem, scales):
+    if seen_in_slices_only(context.problem, scales) or seen_as_given_only(context.problem, scales):
         return near_rough_solution(context, context.problem.domain, 0)
     return near_initial_values(context, context.problem.domain, 0)
 

@@ -46,6 +46,7 @@ class Found(NamedTuple):
     space: Polynomials
     coefficients: Float[np.ndarray, "size unknowns"]
     left: float  # share of the residual
+    made: bool = False  # whether the space was made for the data
 
 
 @lru_cache(maxsize=4)
@@ -111,10 +112,10 @@ class Rough:
         return np.asarray(self._values[name](jnp.asarray(values), jnp.asarray(x)))
 
     def _tables(self, space: Polynomials) -> dict:
-        """Derivatives of all functions at the points of all conditions."""
-        kinds = {key for _, key in self.keys}
+        """Derivatives of all functions at the points of all conditions, those that a condition asks for."""
+        asked = {name: {key for keys in self.problem.requests[name].values() for key in keys} for name in self.points}
         make = partial(derivative, space, self.box)
-        return {name: {key: make(points, key) for key in kinds} for name, points in self.points.items()}
+        return {name: {key: make(points, key) for key in asked[name]} for name, points in self.points.items()}
 
     def _newton(self, tables: dict, c: np.ndarray) -> tuple[np.ndarray, float]:
         """Coefficients of a rough solution, and the norm of its residual."""
@@ -134,9 +135,10 @@ class Rough:
         return c, now
 
     def _at(self, tables: dict, c: np.ndarray, name: str) -> np.ndarray:
-        """The derivatives that conditions ask for, at the points of one of them."""
-        column = self.problem.unknowns.index
-        return np.stack([tables[name][key] @ c[:, column(unknown)] for unknown, key in self.keys], axis=1)
+        """The derivatives that conditions ask for, at the points of one of them; zero where this one does not."""
+        column, table, nothing = self.problem.unknowns.index, tables[name], np.zeros(len(self.points[name]))
+        values = [table[key] @ c[:, column(unknown)] if key in table else nothing for unknown, key in self.keys]
+        return np.stack(values, axis=1)
 
     def _residual(self, tables: dict, c: np.ndarray, names: set[str] | None = None) -> np.ndarray:
         """All residuals over the size of their conditions; what is not finite is very large."""
@@ -155,7 +157,7 @@ class Rough:
                 slopes = np.nan_to_num(self._slopes[name](jnp.asarray(self._at(tables, c, name)), jnp.asarray(x)))
                 block = np.zeros((len(x), *c.shape))
                 for i, (unknown, key) in enumerate(self.keys):
-                    if np.any(slopes[:, i]):
+                    if key in tables[name] and np.any(slopes[:, i]):
                         block[:, :, unknowns.index(unknown)] += slopes[:, i, None] * tables[name][key]
                 blocks.append(self.weights[name] * block.reshape(len(x), -1))
         matrix = np.concatenate(blocks)

@@ -20,9 +20,11 @@ from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials
 from dsgnar.calculus.streams import stream
 from dsgnar.problem import Problem
+from dsgnar.problem.domain import Boundary, Initial, Interior
 from dsgnar.problem.inverse import plain
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.correction import Correction, Piece
+from dsgnar.solving.given import FULL, ends
 from dsgnar.solving.march import March, why_not
 from dsgnar.solving.rough import HELD, STRETCH, Found, Rough, in_slices
 
@@ -30,6 +32,9 @@ COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where tha
 COLUMNS_1D = 80, 240  # and for each unknown of one variable
 FEW = 20  # with which it is seen whether equations are linear
 MORE = 2  # times as many for linear problems that these do not hold: a packet in a wide box
+WIDEST = 3  # times as many for those whose data vary fast along some axes only
+GIVEN = 1e-6  # share of the energy beyond the degree at which data are said to end there
+FEWEST = 4  # the degree along other axes, at least
 ENERGY = 1e-4  # share of the energy beyond the degree at which a solution is said to end
 LOST = 0.5  # a share that more functions do not help: Newton's method does not find the solution
 NEARLY = 0.1  # a share with which a space that is stretched along one axis may do
@@ -39,7 +44,6 @@ MIXED = 0.4  # slopes over frequencies from which on several waves oscillate, an
 STEEP = 1.5  # slopes over frequencies beyond which something is a layer
 SAMPLE = 1000  # points at which slopes are compared with values
 SLOWEST = 2.0  # with which a network begins along an axis
-FULL = 0.9  # a spectrum that reaches so far into a space is cut off by it
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,15 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
 
 
 def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
-    """Whether a rough solution was found, but not at once: a hard problem."""
+    """Whether a rough solution was found, but not in all of the time at once: a hard problem."""
     seen, best, linear = _look(problem, scales)
     return seen is None and best is not None and _in_slices(problem, scales, thorough=linear) is not None
+
+
+def seen_as_given_only(problem: Problem, scales: Scales) -> bool:
+    """Whether a linear problem was seen in a space that was made for its data, and in no other: a hard one, too."""
+    seen, best, linear = _look(problem, scales)
+    return seen is not None and linear and best is not None and best.made and best.left <= HELD
 
 
 @x64
@@ -177,22 +187,45 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     if not best.left <= ROUGHLY and dimension > 1:  # of a linear problem, the best shape with more functions
         rough = Rough(problem, scales, MORE * many)
         best = min(best, rough.solve(Polynomials.of(MORE * many, rough.periodic, shape)), key=lambda found: found.left)
+    space = as_given(problem, WIDEST * many, rough.periodic) if best.left > HELD and dimension > 2 else None
+    if space is not None:  # in two variables total degrees are not much worse
+        made = Rough(problem, scales, space.size).solve(space)._replace(made=True)
+        best = made if made.left <= HELD else best
     return _seen(best, HELD if best.left <= HELD else ROUGHLY), best, True
 
 
+def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynomials | None:
+    """A space of products with the degrees that data have, and as even ones beside them as so many functions allow.
+
+    None where data tell nothing, or need more functions.
+    """
+    found = None if problem.domain.shaped else ends(problem, (Interior, Initial, Boundary), GIVEN)
+    if found is None or not found.any():
+        return None
+    harmonics = lambda end: 2 * math.ceil(frequency(end) / math.pi)  # sines and cosines
+    wanted = [harmonics(end) if wraps else end for end, wraps in zip(map(int, found), periodic, strict=True)]
+    limits = lambda degree: tuple(max(degree, end) for end in wanted)
+    size = lambda degree: math.prod(end + 1 for end in limits(degree))
+    degrees = [degree for degree in range(FEWEST, most) if size(degree) <= most]
+    return Polynomials.box(limits(degrees[-1]), periodic) if degrees else None
+
+
 def _seen(found: Found, held: float = HELD) -> Survey | None:
-    """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them."""
-    space, coefficients, left = found
+    """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them.
+
+    A space that was made for the data ends where the solution does.
+    """
+    space, coefficients, left, made = found
     if not left <= held:
         return None
-    frequencies = _frequencies(space, coefficients, ENERGY if held == HELD else left**2)
+    frequencies = _frequencies(space, coefficients, ENERGY if held == HELD else left**2, math.inf if made else FULL)
     if not np.isfinite(frequencies).all():
         return None
     slopes, sizes = _slopes(space, coefficients)
     return Survey(tuple(frequencies), slopes, space.periodic, left, sizes)
 
 
-def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float) -> list[float]:
+def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float, full: float = FULL) -> list[float]:
     """Where the spectrum ends along each axis, up to a share of the energy; infinite where the space cuts it off."""
     share = coefficients**2 / np.maximum(np.sum(coefficients**2, axis=0), 1e-300)  # of each unknown, whatever its units
     energy, out = share.sum(axis=1), []
@@ -201,7 +234,7 @@ def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float) ->
         rest = np.cumsum(by_degree[::-1])[::-1] / by_degree.sum()
         end = int(np.count_nonzero(rest > beyond)) - 1  # the last degree that counts
         found = math.pi * ((end + 1) // 2) if wraps else frequency(end)
-        out.append(math.inf if end > FULL * (len(by_degree) - 1) else found)
+        out.append(math.inf if end > full * (len(by_degree) - 1) else found)
     return out
 
 
