@@ -33,11 +33,12 @@ def excess(measured: Measurements, misfit: float) -> float:
 
 
 def inferred(found: Inference | None) -> list[str]:
-    """Coefficients and fits, a line each."""
+    """Coefficients, functions and fits, a line each."""
     if found is None:
         return []
     lines = [f"{name} = {estimated}" for name, estimated in found.coefficients.items() if estimated.determined]
     lines += [f"{name} is {estimated}" for name, estimated in found.coefficients.items() if not estimated.determined]
+    lines += [f"{name}: {account}" for name, account in found.functions.items()]
     return lines + [f"{name}: {fit}" for name, fit in found.fits.items()]
 
 

@@ -62,6 +62,12 @@ def concentrated(context: "Context", state: RunState) -> bool:
     return False
 
 
+def unfitted(context: "Context", state: RunState, goal: float) -> bool:
+    """Whether data differ from the solution by more than their noise."""
+    conditions = context.problem.conditions.values()
+    return any(c.measured and size > goal for c, size in zip(conditions, here(context, state), strict=True))
+
+
 def estimated(context: "Context", state: RunState) -> Estimate | None:
     """The error where a run ends by it; looked at now and then, since an estimate costs as much as an iteration or more.
 
