@@ -15,6 +15,7 @@ coefficients and functions alike, that the data have determined.
 """
 
 import math
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,9 @@ from jaxtyping import Float
 
 from dsgnar.calculus.precision import x64
 from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem import Problem
 from dsgnar.problem.data import Measurements
+from dsgnar.problem.domain import Points
 from dsgnar.solving import bands
 from dsgnar.solving.coefficients import Estimated, Fit, Inference
 from dsgnar.solving.gauss_newton import Rows, Triangle, equation_points, rows
@@ -76,6 +79,20 @@ def unfinished(residuals: Residuals, theta: np.ndarray, points: dict[str, np.nda
             measured.values.size, misfit, measured.typical if given else misfit, given, measured.values.size
         )
     return Inference(estimated, None, fits)
+
+
+def marched(problem: Problem, predicted: Callable[[str], Callable]) -> Inference:
+    """How data are fitted by several time intervals, each of which has met its own; `predicted` are observables."""
+    fits = {}
+    for name, condition in problem.conditions.items():
+        if condition.measured is None or not isinstance(condition.part, Points):
+            continue
+        measured, at = condition.measured, condition.part.table(problem.domain)
+        off = measured.precision * (predicted(name)(**dict(zip(problem.domain.axes, at.T, strict=True))) - measured.values)
+        reached, given = off[np.isfinite(off)], measured.noise is not None
+        misfit = float(np.sqrt(np.mean(reached**2))) if reached.size else 0.0
+        fits[name] = Fit(reached.size, misfit, measured.typical if given else misfit, given, reached.size)
+    return Inference({}, None, fits)
 
 
 def _measured(residuals: Residuals) -> dict[str, Measurements]:
