@@ -33,7 +33,7 @@ from dsgnar.solving.coefficients import Account, Band
 from dsgnar.solving.evaluation import in_rows
 from dsgnar.solving.gauss_newton import FLAT, Rows, Triangle
 
-PRIOR, WIDE = 3.0, 1.0
+PRIOR, WIDE = 10.0, 1.0
 SMALLEST = 1e-300
 PLACES = 401  # at which a function is looked at
 
