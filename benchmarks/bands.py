@@ -54,8 +54,9 @@ def measure(draw: int, reach: float) -> tuple[np.ndarray, np.ndarray]:
     assert outcome is not None and outcome.inference is not None
     rms = lambda values: np.sqrt(np.mean(values**2)) if values.size else 0.0
     print(
-        f"draw {draw}: {solution.verdict}, k: {outcome.inference.functions['k']}; rms error {100 * rms(errors[known]):.1f} % "
-        f"({100 * rms(errors[~known]):.0f} % where not determined), over standard errors {rms(over):.2f}, "
+        f"draw {draw}: {solution.verdict}, k: {outcome.inference.functions['k']}; "
+        f"rms error {100 * rms(errors[known]):.1f} % ({100 * rms(errors[~known]):.0f} % where not determined), "
+        f"over standard errors {rms(over):.2f}, "
         f"{100 * np.mean(inside[known]):.0f} % within; {time.process_time() - begun:.0f} s",
         flush=True,
     )

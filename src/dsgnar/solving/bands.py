@@ -120,14 +120,14 @@ def _account(residuals: Residuals, theta: np.ndarray, spread: np.ndarray, name: 
         return Account(None, None, 1.0)
     errors = (found.standard_error / _size(residuals, name, found.found))[known]
     axes, share = axes_of(problem, name), 1 - float(np.mean(known))
-    where = "" if len(axes) > 1 else _stretches(axes[0], points[:, problem.domain.index(axes[0])], ~known)
+    where = "" if len(axes) != 1 else _stretches(axes[0], points[:, problem.domain.index(axes[0])], ~known)
     return Account(float(np.median(errors)), float(np.max(errors)), share, where)
 
 
 def _places(problem: Problem, name: str) -> Float[np.ndarray, "n d"]:
     """Points all over the axes of a function: evenly along one axis, at random in more."""
     domain, axes = problem.domain, axes_of(problem, name)
-    if len(axes) > 1:
+    if len(axes) != 1:
         return sample(Interior(), domain, PLACES, stream(0, "bands"))
     points = np.tile([(a + b) / 2 for a, b in domain.bounds], (PLACES, 1))
     points[:, domain.index(axes[0])] = np.linspace(*domain.interval(axes[0]), PLACES)
