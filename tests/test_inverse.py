@@ -21,12 +21,14 @@ from dsgnar.optimise.annealing import MET, Annealing
 from dsgnar.optimise.weights import Reweighting
 from dsgnar.problem.data import Measurements, read_data, with_files
 from dsgnar.problem.scales import estimate
+from dsgnar.solving import intervals, judging
 from dsgnar.solving.coefficients import Estimated
 from dsgnar.solving.context import Context
 from dsgnar.solving.fit import excess, inferred
 from dsgnar.solving.gauss_newton import Rows, Triangle
 from dsgnar.solving.inference import infer
 from dsgnar.solving.loop import advance
+from dsgnar.solving.stop import StopReason
 from dsgnar.storing import checkpoints
 from dsgnar.storing.inferred import from_json, to_json
 
@@ -313,6 +315,17 @@ def test_a_run_goes_on_bit_for_bit():
 
 def _context():
     return dict(network=SMALL["network"], settings=ds.Settings(points=128, max_points=128))
+
+
+def test_an_attempt_without_a_fit_is_followed_by_one_with_the_exact_gradient(solved):
+    context = Context.of(decay(), **_context())
+    start = context.start()
+    assert not context.rules.exact(start.plan)
+    ended = dataclasses.replace(start, stop=StopReason.STALLED)
+    other = intervals.again(context, ended)
+    assert judging.unfitted(context, ended, 1e-4) and context.rules.exact(other.plan) and other.cuts == 1
+    fits = dataclasses.replace(start, iterate=dataclasses.replace(start.iterate, theta=solved.thetas[0].astype("f4")))
+    assert not judging.unfitted(context, fits, 1e-4)
 
 
 def test_interrupted_runs_have_no_error_bars():

@@ -61,9 +61,9 @@ def test_a_march_that_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="the hard initial values of 'u' are functions"):
         March.of(hard, 2)
     given = dataclasses.replace(
-        problem(), conditions=dict(problem().conditions) | {"data": ds.at(lambda u: u, {"x": [0.5], "t": 0.2})}
+        problem(), conditions=dict(problem().conditions) | {"one": ds.at(lambda u: u, {"x": [0.5], "t": 0.2})}
     )
-    with pytest.raises(ValueError, match="'data' is stated at given points"):
+    with pytest.raises(ValueError, match="'one' has no point at times from 0.5 to 1"):
         March.of(given, 2)
 
 

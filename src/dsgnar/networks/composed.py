@@ -54,6 +54,14 @@ class Composed(eqx.Module):
         return jnp.stack([jnp.exp(v) if sign else v for v, sign in zip(chosen, self.positive, strict=True)])
 
 
+def own(network: Any) -> tuple[int, ...]:
+    """How many parameters belong to each function of fewer axes, and to coefficients: the last ones, in that order."""
+    if not isinstance(network, Composed):
+        return (0,)
+    count = lambda tree: sum(leaf.size for leaf in jax.tree.leaves(eqx.filter(tree, eqx.is_inexact_array)))
+    return *map(count, network.parts), count(network.numbers)
+
+
 def shared(problem: Problem) -> tuple[str, ...]:
     """The unknowns of all axes, which share a network."""
     return tuple(name for name in problem.unknowns if axes_of(problem, name) == problem.domain.axes)

@@ -1,4 +1,4 @@
-"""Data beside what a solution predicts for them, for figures and report."""
+"""Data beside what a solution predicts for them, and functions with their error bars, for figures and report."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,12 @@ import numpy as np
 from jaxtyping import Float
 
 from dsgnar.problem.domain import Points
-from dsgnar.solving.coefficients import Fit
+from dsgnar.problem.inverse import axes_of
+from dsgnar.solving.bands import functions
+from dsgnar.solving.coefficients import Band, Fit
 from dsgnar.solving.solution import Solution
 
+POINTS = {1: 401, 2: 81}  # on every axis of a function, by their number
 OUT = 1.96  # standard deviations: 95 % of a normal distribution lie within
 
 
@@ -44,4 +47,33 @@ def fitted(solution: Solution) -> list[Fitted]:
         noise = np.full(len(points), fit.noise) if measured.noise is None else measured.noise
         band = np.zeros(len(points)) if fit.band is None else fit.band
         out.append(Fitted(name, points, measured.values, predicted, np.maximum(noise, 1e-300), band, fit))
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """An unknown function of one or two axes with its error bars, on a grid."""
+
+    name: str
+    axes: tuple[str, ...]
+    grid: tuple[Float[np.ndarray, " n"], ...]
+    band: Band
+
+    @property
+    def percent(self) -> np.ndarray:
+        """Standard errors in per cent of the function, or of its root mean square; nan where it is not determined."""
+        size = self.band.found if self.band.positive else np.sqrt(np.mean(self.band.found**2))
+        return np.where(self.band.determined, 100 * self.band.standard_error / size, np.nan)
+
+
+def drawn(solution: Solution) -> list[Drawn]:
+    """The functions of a solution that have error bars and one or two axes."""
+    found = None if solution.outcome is None else solution.outcome.inference
+    out, domain = [], solution.problem.domain
+    for name in functions(solution.problem) if found is not None and found.spread is not None else ():
+        axes = axes_of(solution.problem, name)
+        if len(axes) in POINTS:
+            grid = tuple(np.linspace(*domain.interval(axis), POINTS[len(axes)]) for axis in axes)
+            mesh = dict(zip(axes, np.meshgrid(*grid, indexing="ij"), strict=True))
+            out.append(Drawn(name, axes, grid, solution.band(name, **mesh)))
     return out

@@ -29,7 +29,7 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
-from dsgnar.problem.domain import Interior
+from dsgnar.problem.domain import Interior, Points
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.estimate import NO_ESTIMATE, UNSOLVED
 from dsgnar.solving.fit import about_data, inferred
@@ -130,10 +130,11 @@ def floors(solution: Solution) -> dict[str, float]:
     moved = dataclasses.replace(solution, thetas=neighbour(solution.thetas, rng))
     out = {}
     for name, condition in solution.problem.conditions.items():
-        points = sample(condition.part, solution.covered, SAMPLE, rng)
+        given = isinstance(condition.part, Points)
+        points = sample(condition.part, solution.problem.domain if given else solution.covered, SAMPLE, rng)
         at = dict(zip(solution.problem.domain.axes, points.T, strict=True))
         there, here = (s.residual(name)(**at).astype(np.float64) for s in (moved, solution))
-        out[name] = float(np.sqrt(np.mean((there - here) ** 2)))
+        out[name] = float(np.sqrt(np.nanmean((there - here) ** 2)))  # nan: at times that were not reached
     return out
 
 

@@ -5,6 +5,7 @@ and, for points that follow the residual, of its parameters. The last ones made 
 them several times.
 """
 
+import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from dsgnar.calculus.precision import DTYPES
 from dsgnar.calculus.streams import stream
 from dsgnar.optimise.optimiser import Active
 from dsgnar.optimise.residuals import Batched, PointSets, Residuals
-from dsgnar.problem.domain import Box, Initial, Interior, Points
+from dsgnar.problem.domain import Box, Initial, Interior, Part, Points
 from dsgnar.problem.sampling import held_out, prefer, sample
 from dsgnar.solving.evaluation import located
 from dsgnar.solving.march import March
@@ -89,7 +90,7 @@ class Collocation:
                 number = len(fixed) if all(len(f) == domain.dimension for f in fixed) else number  # single points
             rng = stream(seed, "points", name, count, state.plan.draw)
             draw = partial(
-                sample, condition.part, domain, rng=rng, method=condition.sampling or "uniform",
+                sample, condition.part, _where(self, state, condition.part), rng=rng, method=condition.sampling or "uniform",
                 near=condition.near, periodic=problem.periodic,
             )  # fmt: skip
             large = round(_following(method, state) * number) if inside else 0
@@ -121,20 +122,20 @@ class Collocation:
 
     def _held_out(self, state: RunState) -> PointSets:
         problem, dtype = self.residuals.problem, DTYPES[state.plan.precision]
-        training, domain, out = self.training(state), self.domain(state), {}
+        training, out = self.training(state), {}
         for name, condition in problem.conditions.items():
             points = held_out(
-                condition.part, domain, self.settings.method.held_out, stream(self.settings.seed, "held-out", name),
-                training[name], dtype, condition.near, method=condition.sampling or "uniform", periodic=problem.periodic,
+                condition.part, _where(self, state, condition.part), self.settings.method.held_out,
+                stream(self.settings.seed, "held-out", name), training[name], dtype, condition.near,
+                method=condition.sampling or "uniform", periodic=problem.periodic,
             )  # fmt: skip
             out[name] = self._with_values(state, name, points)
         return out
 
     def _with_values(self, state: RunState, name: str, points: np.ndarray) -> np.ndarray:
         """Points with the value that their residual is to take: measured, or at first points that of the interval before."""
-        measured = self.residuals.problem.conditions[name].measured
-        if measured is not None:  # its points are never cut by a march
-            return np.column_stack([points, measured.values / self.residuals.ansatz.size(name), measured.precision])
+        if isinstance(self.residuals.problem.conditions[name].part, Points):
+            return _given(self, state, name, points)
         if not (self.marching or state.begun):
             return points
         points = points.astype(DTYPES[state.plan.precision]).astype(np.float64)  # as the point will be seen
@@ -147,6 +148,33 @@ class Collocation:
             before = located(model, points, state.interval - 1)
             values = self.residuals.vector(name, jnp.asarray(state.finished[-1]), before)
         return np.concatenate([placed, values[:, None].astype(np.float64)], axis=1)
+
+
+def _where(collocation: Collocation, state: RunState, part: Part) -> Box:
+    """Where the points of a part are drawn; given ones may lie at any time."""
+    return collocation.residuals.problem.domain if isinstance(part, Points) else collocation.domain(state)
+
+
+def _given(collocation: Collocation, state: RunState, name: str, points: np.ndarray) -> np.ndarray:
+    """Points that a person gave, with measured values and weights.
+
+    In a march those of other intervals are moved into this one and weigh nothing, so that all intervals share their kernels;
+    mean squares are those of the points that belong here.
+    """
+    residuals = collocation.residuals
+    measured, domain = residuals.problem.conditions[name].measured, residuals.problem.domain
+    if measured is None and not collocation.marching:
+        return points
+    values, weights = np.zeros(len(points)), np.ones(len(points))
+    if measured is not None:
+        values, weights = measured.values / residuals.ansatz.size(name), measured.precision
+    if collocation.marching and domain.time is not None:
+        t, (begin, end) = points[:, domain.index(domain.time)], state.times[-2:]
+        here = (March(state.times).piece(t) == state.interval) & (t <= end)
+        weights = np.where(here, math.sqrt(len(t) / max(1, np.count_nonzero(here))) * weights, 0.0)
+        points = points.copy()
+        points[:, domain.index(domain.time)] = np.clip(t, begin, end)
+    return np.column_stack([located(collocation.at(state), points, state.interval), values, weights])
 
 
 def _following(method: Method, state: RunState) -> float:

@@ -24,20 +24,21 @@ NOT_THERE = 0.5  # standard errors from the best fit
 HELD = 2.0  # times as firmly: a fit that noise moves half as far as it should
 
 
-def excess(measured: Measurements, misfit: float) -> float:
-    """What of a root mean square misfit is not noise."""
+def excess(measured: Measurements, misfit: float, count: int | None = None) -> float:
+    """What of a root mean square misfit is not noise; `count` says how many of the values it is of, if not of all."""
     if measured.noise is None:
         return misfit if misfit > UNEXPLAINED * measured.size else 0.0
-    allowed = 1 + FAR * math.sqrt(2 / measured.values.size)
+    allowed = 1 + FAR * math.sqrt(2 / max(1, measured.values.size if count is None else count))
     return math.sqrt(max(0.0, misfit**2 - allowed * measured.typical**2))
 
 
 def inferred(found: Inference | None) -> list[str]:
-    """Coefficients and fits, a line each."""
+    """Coefficients, functions and fits, a line each."""
     if found is None:
         return []
     lines = [f"{name} = {estimated}" for name, estimated in found.coefficients.items() if estimated.determined]
     lines += [f"{name} is {estimated}" for name, estimated in found.coefficients.items() if not estimated.determined]
+    lines += [f"{name}: {account}" for name, account in found.functions.items()]
     return lines + [f"{name}: {fit}" for name, fit in found.fits.items()]
 
 

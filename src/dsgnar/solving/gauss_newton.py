@@ -98,11 +98,12 @@ class Triangle:
         R = np.asarray(scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0])
         return cls(R[:parameters, :parameters], R[:parameters, parameters], coefficients)
 
-    def profile(self) -> Float[np.ndarray, "d c"]:
-        """By how much all parameters change with each coefficient."""
-        network = len(self.matrix) - self.coefficients
+    def profile(self, last: int | None = None) -> Float[np.ndarray, "d c"]:
+        """By how much all parameters change with each coefficient, or with each of the `last` ones."""
+        count = self.coefficients if last is None else last
+        network = len(self.matrix) - count
         follow = -scipy.linalg.solve_triangular(self.matrix[:network, :network], self.matrix[:network, network:])
-        return np.concatenate([follow, np.eye(self.coefficients)])
+        return np.concatenate([follow, np.eye(count)])
 
     def decrement(self) -> float:
         """How far the coefficients are from the minimum, in standard errors."""

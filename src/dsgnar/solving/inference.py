@@ -15,6 +15,7 @@ coefficients and functions alike, that the data have determined.
 """
 
 import math
+from collections.abc import Callable
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,7 +24,10 @@ from jaxtyping import Float
 
 from dsgnar.calculus.precision import x64
 from dsgnar.optimise.residuals import Residuals
+from dsgnar.problem import Problem
 from dsgnar.problem.data import Measurements
+from dsgnar.problem.domain import Points
+from dsgnar.solving import bands
 from dsgnar.solving.coefficients import Estimated, Fit, Inference
 from dsgnar.solving.gauss_newton import Rows, Triangle, equation_points, rows
 
@@ -43,7 +47,7 @@ def infer(residuals: Residuals, theta: np.ndarray, data_weight: float, points: d
     measured = _measured(residuals)
     if not measured:
         return unfinished(residuals, theta, points, "there are no data, so nothing is uncertain")
-    triangle, observed = _matrix(residuals, theta, data_weight, points, measured)
+    triangle, observed, equations = _matrix(residuals, theta, data_weight, points, measured)
     hats = {name: _hat(triangle, part.jacobian) for name, part in observed.items()}
     fits = {name: _fit(measured[name], observed[name], hats[name], residuals.ansatz.size(name)) for name in measured}
     covariance, sizes = _covariance(residuals, theta, triangle, observed, fits)
@@ -55,9 +59,11 @@ def infer(residuals: Residuals, theta: np.ndarray, data_weight: float, points: d
         name: _estimated(residuals, name, found[name], float(error), float(size), free)
         for name, error, size in zip(names, errors, sizes, strict=True)
     }
-    if not names:
-        return Inference({}, None, fits)
-    return Inference(estimated, covariance, fits, triangle.decrement(), _held(triangle, observed))
+    scaled = {name: _inflation(fits[name]) * part.jacobian for name, part in observed.items()}
+    spread = bands.spread(residuals, theta, triangle, scaled, equations)
+    functions = {} if spread is None else bands.accounts(residuals, theta, spread)
+    checks = (triangle.decrement(), _held(triangle, observed)) if names else (None, None)
+    return Inference(estimated, covariance if names else None, fits, *checks, functions, spread, free)
 
 
 @x64
@@ -73,6 +79,20 @@ def unfinished(residuals: Residuals, theta: np.ndarray, points: dict[str, np.nda
             measured.values.size, misfit, measured.typical if given else misfit, given, measured.values.size
         )
     return Inference(estimated, None, fits)
+
+
+def marched(problem: Problem, predicted: Callable[[str], Callable]) -> Inference:
+    """How data are fitted by several time intervals, each of which has met its own; `predicted` are observables."""
+    fits = {}
+    for name, condition in problem.conditions.items():
+        if condition.measured is None or not isinstance(condition.part, Points):
+            continue
+        measured, at = condition.measured, condition.part.table(problem.domain)
+        off = measured.precision * (predicted(name)(**dict(zip(problem.domain.axes, at.T, strict=True))) - measured.values)
+        reached, given = off[np.isfinite(off)], measured.noise is not None
+        misfit = float(np.sqrt(np.mean(reached**2))) if reached.size else 0.0
+        fits[name] = Fit(reached.size, misfit, measured.typical if given else misfit, given, reached.size)
+    return Inference({}, None, fits)
 
 
 def _measured(residuals: Residuals) -> dict[str, Measurements]:
@@ -102,8 +122,8 @@ def _matrix(
     data_weight: float,
     points: dict[str, np.ndarray],
     measured: dict[str, Measurements],
-) -> tuple[Triangle, dict[str, Rows]]:
-    """All rows over their deviations, factorised; and those of the data."""
+) -> tuple[Triangle, dict[str, Rows], dict[str, Rows]]:
+    """All rows over their deviations, factorised; those of the data, and those of the equations."""
     observed, strength, parameters = {}, [], theta.size
     weights = {name: c.initial_weight for name, c in residuals.problem.conditions.items() if name not in measured}
     lightest = data_weight * min(weights.values(), default=1.0)
@@ -113,12 +133,13 @@ def _matrix(
         deviation = max(m.typical if m.noise is not None else misfit, SMALLEST)
         observed[name] = part.scaled(size / deviation)
         strength.append(m.values.size * (size / deviation) ** 2 / lightest)
-    parts = []
+    equations = {}
     for name, weight in weights.items():
         x = equation_points(residuals, name, parameters)
         factor = math.sqrt(weight * max(strength) / len(x))
-        parts.append(rows(residuals, theta, name, x).scaled(factor))
-    return Triangle.of([*parts, *observed.values()], len(residuals.problem.coefficients)), observed
+        equations[name] = rows(residuals, theta, name, x).scaled(factor)
+    parts = [*equations.values(), *observed.values()]
+    return Triangle.of(parts, len(residuals.problem.coefficients)), observed, equations
 
 
 def _hat(triangle: Triangle, jacobian: np.ndarray) -> Float[np.ndarray, "d n"]:
@@ -137,6 +158,11 @@ def _fit(measured: Measurements, observed: Rows, hat: np.ndarray, size: float) -
     return Fit(count, misfit, noise, given, freedom, band)
 
 
+def _inflation(fit: Fit) -> float:
+    """By what rows of data are multiplied where noise is estimated, since it is larger than the misfit."""
+    return 1.0 if fit.given else math.sqrt(fit.freedom / fit.count)
+
+
 def _covariance(
     residuals: Residuals,
     theta: np.ndarray,
@@ -151,9 +177,7 @@ def _covariance(
     follow = triangle.profile()
     blocks = []
     for name, part in observed.items():
-        fit = fits[name]
-        inflated = 1.0 if fit.given else math.sqrt(fit.freedom / fit.count)  # estimated noise, rather than the misfit
-        blocks.append(inflated * part.jacobian @ follow)
+        blocks.append(_inflation(fits[name]) * part.jacobian @ follow)
     _, s, V = np.linalg.svd(np.concatenate(blocks), full_matrices=False)
     inverse = V.T / np.maximum(s, LEAST)
     slope = np.where(positive, _values(residuals, theta), _sizes(residuals))  # of the coefficient by what is trained

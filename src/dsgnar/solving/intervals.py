@@ -5,8 +5,7 @@ next is longer by half. What remains is divided evenly, so the last interval is 
 interval that failed. Where time runs out before the end is reached, an attempt at all of it counts, if there was a fair one;
 where the march got nowhere, a rough one will do.
 
-A cut interval begins near the network of the last one, every other time from scratch: parameters that fit an interval of
-another length may be a poor place to begin.
+A cut interval begins near the network of the last one, every other time from scratch: that may be a poor place to begin.
 
 A first attempt at all of a problem that fails is followed by one near a rough solution, if there is one (`headstart.py`);
 one that is trapped early, by one from other parameters. One at all of the time with a small
@@ -175,7 +174,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
     if not cutting or focused != state.focused or near is not None or _trapped(context, state, size):
         first = _again(context, state, 1.0) if near is None else near
         anew = context.begin(_better(state, size), first, end)
-        return replace(anew, cuts=state.cuts + 1, focused=focused)
+        plan = replace(anew.plan, exact=state.plan.exact or judging.unfitted(context, state, goal))
+        return replace(anew, plan=plan, cuts=state.cuts + 1, focused=focused)
     if size <= min(FAILED, NEARLY * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]

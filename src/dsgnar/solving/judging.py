@@ -10,7 +10,7 @@ from dsgnar.problem.domain import Interior
 from dsgnar.solving.coefficients import Inference
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import Estimate
-from dsgnar.solving.inference import infer, unfinished
+from dsgnar.solving.inference import infer, marched, unfinished
 from dsgnar.solving.state import RunState
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import FAILED, SAMPLE, Judged
@@ -72,6 +72,12 @@ def concentrated(context: "Context", state: RunState) -> bool:
     return False
 
 
+def unfitted(context: "Context", state: RunState, goal: float) -> bool:
+    """Whether data differ from the solution by more than their noise."""
+    conditions = context.problem.conditions.values()
+    return any(c.measured and size > goal for c, size in zip(conditions, here(context, state), strict=True))
+
+
 def estimated(context: "Context", state: RunState) -> Estimate | None:
     """The error where a run ends by it; looked at now and then, since an estimate costs as much as an iteration or more.
 
@@ -107,6 +113,8 @@ def inferred(context: "Context", state: RunState, stop: StopReason) -> Inference
     if not context.problem.inverse:
         return None
     theta, data = state.iterate.theta, context.collocation.measured(state)
+    if len(state.times) > 2:
+        return marched(context.problem, context.so_far(state).residual)
     if not stop.converged:
         return unfinished(context.residuals, theta, data, "the run did not end by itself")
     return infer(context.residuals, theta, context.settings.method.data_weight, data)

@@ -8,6 +8,8 @@ Every interval has a network of its own, of the same structure. What an interval
     parameters  The next network starts near the last one: theta + 0.01 theta', theta' a fresh initialisation. Near, not at:
                 parameters that fit one interval to rounding are a poor place to begin another.
 
+Given points (data, `ds.at`) belong to the interval in which their time lies, an end to the one that it ends.
+
 F[v] enters the residual as a further coordinate of the initial points, so all intervals share their compiled kernels
 (`collocation.py` puts it there, `loop.py` starts the next network).
 """
@@ -52,10 +54,26 @@ class March:
 
     @classmethod
     def _checked(cls, problem: Problem, times: tuple[float, ...]) -> "March":
-        obstacle = None if len(times) == 2 else why_not(problem)
+        march = cls(times)
+        obstacle = None if len(times) == 2 else why_not(problem) or march._without_points(problem)
         if obstacle is not None:
             raise ValueError(obstacle)
-        return cls(times)
+        return march
+
+    def _without_points(self, problem: Problem) -> str | None:
+        """Why intervals do not do: one of them has no point of a condition, which may be what makes its solution unique.
+
+        Data may be where they are: an interval without any goes on from the one before.
+        """
+        domain = problem.domain
+        for name, condition in problem.conditions.items():
+            if isinstance(condition.part, Points) and condition.measured is None and domain.time is not None:
+                pieces = self.piece(condition.part.table(domain)[:, domain.index(domain.time)])
+                empty = sorted(set(range(self.count)) - set(pieces.tolist()))
+                if empty:
+                    begin, end = self.interval(empty[0])
+                    return f"condition {name!r} has no point at times from {begin:g} to {end:g}: give each interval some"
+        return None
 
     @property
     def count(self) -> int:
@@ -90,12 +108,15 @@ def why_not(problem: Problem) -> str | None:
     parts = {name: condition.part for name, condition in problem.conditions.items()}
     if not any(isinstance(part, Initial) for part in parts.values()):
         return "time marching hands initial values over, and this problem has no initial condition"
-    given = [name for name, part in parts.items() if isinstance(part, Points)]
-    return f"condition {given[0]!r} is stated at given points, which time marching cannot divide yet" if given else None
+    return None
 
 
 def possible(problem: Problem, intervals: Intervals) -> Intervals:
-    """The intervals that were asked for; one where automatic ones cannot be had."""
-    if intervals == "auto" and (problem.domain.time is None or why_not(problem) is not None):
+    """The intervals that were asked for; one where automatic ones cannot be had.
+
+    Nor are they looked for where there are given points: a fit of all data at once knows more than one after the other.
+    """
+    given = any(isinstance(condition.part, Points) for condition in problem.conditions.values())
+    if intervals == "auto" and (problem.domain.time is None or given or why_not(problem) is not None):
         return 1
     return intervals

@@ -6,10 +6,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dsgnar.problem.inverse import axes_of
 from dsgnar.problem.quantities import Quantity
 from dsgnar.problem.reference import Reference
+from dsgnar.solving import bands
 from dsgnar.solving.abilities import ability
-from dsgnar.solving.coefficients import Estimated
+from dsgnar.solving.coefficients import Band, Estimated, Inference
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import NO_ESTIMATE, Estimate, Measured
@@ -73,8 +75,45 @@ class Exports:
         return ability("summary")(self)
 
 
+class Sought:
+    """What an inverse problem asks for beside the unknowns of all axes."""
+
+    @property
+    def _found(self) -> Inference | None:
+        outcome = getattr(self, "outcome", None)
+        return None if outcome is None else outcome.inference
+
+    @property
+    def coefficients(self) -> dict[str, Estimated]:
+        """The coefficients that were found, with standard errors (`coefficients.py`)."""
+        return {} if self._found is None else self._found.coefficients
+
+    @property
+    def covariance(self) -> np.ndarray | None:
+        """The covariance matrix of the coefficients, in their order; None where it is not known."""
+        return None if self._found is None else self._found.covariance
+
+    def band(self: Any, name: str, /, **coordinates: Any) -> Band:
+        """An unknown function of fewer axes with its error bars: `solution.band("k", x=x).interval(0.95)`.
+
+        Coordinates are those of its own axes, and broadcast.
+        """
+        problem, found = self.problem, self._found
+        if name not in bands.functions(problem):
+            known = ", ".join(bands.functions(problem)) or "there is none"
+            raise ValueError(f"band takes an unknown of fewer axes ({known}), not {name!r}")
+        if set(coordinates) != set(axes_of(problem, name)):
+            raise ValueError(f"{name} depends on {', '.join(axes_of(problem, name))}: give these by name")
+        if found is None or found.spread is None:
+            raise ValueError(f"{name} has no error bars: there are no data, or the run did not end by itself")
+        others = {axis: sum(problem.domain.interval(axis)) / 2 for axis in problem.domain.axes}
+        points, shape = self._points(others | coordinates, True)
+        made = bands.band(self.residuals, self.thetas[0], found.spread, name, points, found.freedom)
+        return replace(made, found=made.found.reshape(shape), standard_error=made.standard_error.reshape(shape))
+
+
 @dataclass(frozen=True, eq=False)
-class Solution(Function, Exports):
+class Solution(Function, Sought, Exports):
     """The solution of a problem as a function of named coordinates, with an account of how it came about."""
 
     outcome: Outcome | None = None
@@ -103,18 +142,6 @@ class Solution(Function, Exports):
     def error_estimate(self) -> dict[str, float] | None:
         """The estimated relative l2 error of every unknown (`error.py`); None where it is not known."""
         return None if self.outcome is None else self.outcome.error_estimate
-
-    @property
-    def coefficients(self) -> dict[str, Estimated]:
-        """The coefficients that were found, with standard errors (`coefficients.py`)."""
-        found = None if self.outcome is None else self.outcome.inference
-        return {} if found is None else found.coefficients
-
-    @property
-    def covariance(self) -> np.ndarray | None:
-        """The covariance matrix of the coefficients, in their order; None where it is not known."""
-        found = None if self.outcome is None else self.outcome.inference
-        return None if found is None else found.covariance
 
     def corrected(self) -> "Corrected":
         """The solution plus its estimated error: often the better answer."""

@@ -100,9 +100,11 @@ class Judge:
         typical, out = self.typical(theta, inside), []
         for name, x in points.items():
             measured = self.residuals.problem.conditions[name].measured
-            value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE] if measured is None else x)
+            weights = self.residuals.ansatz.precision(jnp.asarray(x.T))  # of given points
+            value, nothing, slopes = self.linearised(name, theta, x[:SAMPLE] if weights is None else x)
+            value = value if weights is None else weights * value
             if measured is not None:
-                misfit = excess(measured, float(_rms(measured.precision * value)))
+                misfit = excess(measured, float(_rms(value)), int(np.count_nonzero(np.asarray(weights))))
                 out.append(Judged(misfit, measured.size + float(_rms(slopes) @ typical)))
                 continue
             out.append(Judged(float(_rms(value)), self.terms(name, nothing, slopes, typical)))

@@ -3,8 +3,9 @@
     "coefficients": {"nu": {"value": 0.0095, "standard_error": 0.0003, "determined": true, ...}}
     "covariance": [[7.7e-08]], "data": {"data": {"count": 100, "misfit": 0.011, "noise": 0.01, "given": true, ...}}
 
-A coefficient that data do not determine has null for both numbers. Bands of predictions are in solution.npz, and the data
-in data.npz: a run that goes on takes them from there, whatever has become of the file that they came from.
+A coefficient that data do not determine has null for both numbers. Functions of fewer axes have an account of their error
+bars ("functions"). Bands of predictions and the spread of functions are in solution.npz, and the data in data.npz: a run
+that goes on takes them from there, whatever has become of the file that they came from.
 """
 
 import dataclasses
@@ -21,10 +22,11 @@ from dsgnar.problem import Problem
 from dsgnar.problem.data import with_data
 from dsgnar.problem.domain import Points
 from dsgnar.problem.inverse import Unknown
-from dsgnar.solving.coefficients import Estimated, Fit, Inference
+from dsgnar.solving.coefficients import Account, Estimated, Fit, Inference
 from dsgnar.storing.checkpoints import write_atomically
 
 BAND = "band: "  # and the name of the data
+SPREAD = "spread"
 DATA = "data.npz"
 
 
@@ -100,7 +102,11 @@ def to_json(found: Inference | None) -> dict[str, Any]:
     }
     covariance = None if found.covariance is None else found.covariance.tolist()
     checks = {"distance": found.distance, "held": found.held}
-    return {"coefficients": coefficients, "covariance": covariance, "data": fits, "fit_checks": checks}
+    out = {"coefficients": coefficients, "covariance": covariance, "data": fits, "fit_checks": checks}
+    if not found.functions:
+        return out
+    functions = {name: dataclasses.asdict(account) for name, account in found.functions.items()}
+    return out | {"functions": functions, "freedom": _finite(found.freedom)}
 
 
 def _finite(value: float | None) -> float | None:
@@ -108,14 +114,21 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
 
 
-def from_json(reached: Mapping[str, Any], bands: Mapping[str, np.ndarray]) -> Inference | None:
+def from_json(
+    reached: Mapping[str, Any], bands: Mapping[str, np.ndarray], spread: np.ndarray | None = None
+) -> Inference | None:
     """And back."""
     if "coefficients" not in reached:
         return None
     coefficients = {name: _estimated(c) for name, c in reached["coefficients"].items()}
     fits = {name: Fit(**f, band=bands.get(name)) for name, f in reached["data"].items()}
     covariance = None if reached["covariance"] is None else np.array(reached["covariance"])
-    return Inference(coefficients, covariance, fits, **reached["fit_checks"])
+    functions = {name: Account(**account) for name, account in reached.get("functions", {}).items()}
+    freedom = reached.get("freedom")
+    freedom = math.inf if freedom is None else freedom
+    return Inference(
+        coefficients, covariance, fits, **reached["fit_checks"], functions=functions, spread=spread, freedom=freedom
+    )
 
 
 def _estimated(c: Mapping[str, Any]) -> Estimated:
@@ -125,9 +138,11 @@ def _estimated(c: Mapping[str, Any]) -> Estimated:
 
 
 def arrays(found: Inference | None) -> dict[str, np.ndarray]:
-    """Bands of predictions by the names that they have in an archive."""
-    fits = {} if found is None else found.fits
-    return {BAND + name: fit.band for name, fit in fits.items() if fit.band is not None}
+    """Bands of predictions, and the spread of functions, by the names that they have in an archive."""
+    if found is None:
+        return {}
+    spread = {} if found.spread is None else {SPREAD: found.spread}
+    return spread | {BAND + name: fit.band for name, fit in found.fits.items() if fit.band is not None}
 
 
 def bands(archive: Any) -> dict[str, np.ndarray]:

@@ -192,7 +192,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
         with np.load(directory / "solution.npz", allow_pickle=False) as file:
             thetas, times, sizes = file["thetas"], file["times"], file.get("sizes", ())
             begun = tuple(tuple(map(float, row)) for row in file.get("begun", ()))
-            bands = inferred.bands(file)
+            bands, spread = inferred.bands(file), file.get(inferred.SPREAD)
     except Exception as error:  # a damaged archive raises whatever its reader stumbles over
         raise RunError(f"{directory / 'solution.npz'} cannot be read: {error}") from None
     settings = in_sizes(settings, statement.problem, tuple(map(float, sizes)) or None)
@@ -216,7 +216,7 @@ def load(directory: Path | str, problem: Problem | None = None, *, network: Any 
             verdict=Verdict.of(reached["verdict"]),
             relative_l2=reached.get("relative_l2"),
             estimate=estimated.estimate_in(reached),
-            inference=inferred.from_json(reached, bands),
+            inference=inferred.from_json(reached, bands, spread),
         )
     return Solution(model, thetas, outcome)
 

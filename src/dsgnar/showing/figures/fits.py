@@ -1,12 +1,12 @@
-"""Panels of inverse problems: data against the prediction with bands, and residuals over their noise."""
+"""Panels of inverse problems: functions with bands, data against the prediction, and residuals over their noise."""
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from dsgnar.showing.colours import BLACK, BLUE, GREY, VERMILION
+from dsgnar.showing.colours import BLACK, BLUE, ERRORS, GREY, VERMILION
 from dsgnar.showing.figures.course import Panel
 from dsgnar.showing.figures.style import label
-from dsgnar.showing.fitted import OUT, Fitted, fitted
+from dsgnar.showing.fitted import OUT, Drawn, Fitted, drawn, fitted
 from dsgnar.showing.words import mathtext
 from dsgnar.solving.solution import Solution
 
@@ -14,8 +14,37 @@ RANGE = 4.5  # residuals over noise that are shown; what lies beyond is drawn at
 
 
 def rows(solution: Solution) -> list[list[Panel]]:
-    """A row for each set of data."""
-    return [_row(solution, one) for one in fitted(solution)]
+    """Rows of up to two functions, and a row for each set of data."""
+    functions = [_function(one) for one in drawn(solution)]
+    pairs = [functions[k : k + 2] for k in range(0, len(functions), 2)]
+    return [*pairs, *(_row(solution, one) for one in fitted(solution))]
+
+
+def _function(one: Drawn) -> Panel:
+    if len(one.axes) == 1:
+        return f"{mathtext(one.name)} with its 95 % band", lambda axis: _band(axis, one)
+    return f"Standard error of {mathtext(one.name)} (%)", lambda axis: _errors(axis, one)
+
+
+def _band(axis: Axes, one: Drawn) -> None:
+    """A function of one axis; its band is empty where it is not determined."""
+    (x,), (low, high) = one.grid, one.band.interval(0.95)
+    axis.plot(x, one.band.found, color=GREY, lw=0.7, ls=(0, (3, 2)))
+    axis.plot(x, one.band.value, color=BLUE, label=mathtext(one.name))
+    known = one.band.determined
+    axis.fill_between(x, low, high, where=known.tolist(), color=BLUE, alpha=0.3, lw=0, label="95 %")
+    if not known.all():
+        axis.plot([], [], color=GREY, lw=0.7, ls=(0, (3, 2)), label="not determined")
+    axis.legend(loc="best")
+    label(axis, mathtext(one.axes[0]), mathtext(one.name))
+
+
+def _errors(axis: Axes, one: Drawn) -> None:
+    """A function of two axes: where it is known how well, white where it is not determined."""
+    mesh = axis.pcolormesh(*one.grid, one.percent.T, cmap=ERRORS, shading="nearest", rasterized=True)
+    axis.figure.colorbar(mesh, cax=axis.inset_axes((1.02, 0, 0.03, 1))).outline.set_linewidth(0.4)
+    axis.grid(False)
+    label(axis, *map(mathtext, one.axes))
 
 
 def _row(solution: Solution, one: Fitted) -> list[Panel]:

@@ -72,7 +72,7 @@ def facts(run: Recorded) -> dict[str, str]:
 
 
 def inferred(run: Recorded) -> dict[str, str]:
-    """Coefficients with their error bars, and how data fit."""
+    """Coefficients and functions with their error bars, and how data fit."""
     try:
         found = from_json(run.result, {})
     except (KeyError, TypeError, ValueError):  # a changed file
@@ -80,7 +80,8 @@ def inferred(run: Recorded) -> dict[str, str]:
     if found is None:
         return {}
     fits = {f"fit of {name}": str(fit) for name, fit in found.fits.items()}
-    return {name: str(estimated) for name, estimated in found.coefficients.items()} | fits
+    every = found.coefficients | found.functions
+    return {name: str(known) for name, known in every.items()} | fits
 
 
 def quantity(run: Recorded) -> str:

@@ -1,15 +1,15 @@
-"""The part of the page about inverse problems: coefficients with their error bars, data against the prediction."""
+"""The part of the page about inverse problems: coefficients and functions with error bars, data against the prediction."""
 
 import html
 
 import numpy as np
 
 from dsgnar.showing.colours import VARIABLES
-from dsgnar.showing.fitted import OUT, Fitted, fitted
+from dsgnar.showing.fitted import OUT, Drawn, Fitted, drawn, fitted
 from dsgnar.showing.report.charts import Chart, rounded
 from dsgnar.showing.report.markup import escape, paragraph, scrolling
 from dsgnar.showing.words import NOTHING, html_powers, html_symbol, number
-from dsgnar.solving.coefficients import Estimated, Inference
+from dsgnar.solving.coefficients import Account, Estimated, Inference
 from dsgnar.solving.solution import Solution
 
 MOST = 2000  # points of a chart
@@ -29,6 +29,10 @@ def tables(found: Inference | None) -> str:
             why = found.coefficients[flat[0]].why
             out.append(paragraph(f"<strong>Not determined:</strong> {escape(', '.join(flat))}. {escape(why)}."))
         out.append(_correlations(found))
+    if found.functions:
+        heads = ("function", "standard error, median", "largest", "not determined")
+        rows = [_row(html_symbol(name), *_account(account)) for name, account in found.functions.items()]
+        out.append(scrolling("Functions", "certificate", _head(heads), rows))
     if found.fits:
         heads = ("data", "values", "misfit", "noise", "misfit / noise", "degrees of freedom")
         rows = []
@@ -47,6 +51,13 @@ def _cells(c: Estimated) -> tuple[str, ...]:
         return number(c.found, 5), NOTHING, NOTHING
     low, high = c.interval()
     return number(c.found, 5), number(c.standard_error), f"{number(low, 3)} to {number(high, 3)}"
+
+
+def _account(account: Account) -> tuple[str, ...]:
+    shares = (account.median, account.largest)
+    cells = [NOTHING if share is None else f"{number(100 * share)} %" for share in shares]
+    place = f" ({account.where})" if account.where else ""
+    return *cells, f"{number(100 * account.undetermined)} %{escape(place)}" if account.undetermined else "nowhere"
 
 
 def _correlations(found: Inference) -> str:
@@ -73,8 +84,43 @@ def _row(name: str, *cells: str) -> str:
 
 
 def charts(solution: Solution) -> list[Chart]:
-    """Data against the prediction, a chart for each set."""
-    return [_chart(solution, one) for one in fitted(solution)]
+    """Functions with their error bars, and data against the prediction: a chart for each."""
+    functions = [_band(one) if len(one.axes) == 1 else _errors(one) for one in drawn(solution)]
+    return functions + [_chart(solution, one) for one in fitted(solution)]
+
+
+def _band(one: Drawn) -> Chart:
+    """A function of one axis."""
+    (x,), (low, high), known = one.grid, one.band.interval(0.95), one.band.determined
+    line = {"color": VARIABLES[0], "width": 1.6}
+    common = {"type": "scatter", "mode": "lines", "x": rounded(x)}
+    ends = [_gaps(np.where(known, end, np.nan)) for end in (low, high)]
+    traces = [
+        common | {"name": html_symbol(one.name), "y": rounded(one.band.found), "line": line},
+        *(common | {"name": "95 %", "y": end, "line": line | {"width": 0.8, "dash": "dot"}} for end in ends),
+    ]
+    layout = {"xaxis": {"title": {"text": html_symbol(one.axes[0])}}, "yaxis": {"nticks": 6}, "hovermode": "closest"}
+    about = "dotted: the 95 % band; none where data do not determine the function"
+    said = f"{one.name} between {number(float(one.band.found.min()))} and {number(float(one.band.found.max()))}"
+    return Chart(f"band-{one.name}", f"{html_symbol(one.name)} and its 95 % band", about, traces, layout, said)
+
+
+def _errors(one: Drawn) -> Chart:
+    """A function of two axes: its standard error."""
+    rows = [_gaps(row) for row in one.percent.T]
+    bar = {"thickness": 10, "outlinewidth": 0, "ticklen": 3, "nticks": 6}
+    trace = {"type": "heatmap", "x": rounded(one.grid[0]), "y": rounded(one.grid[1]), "z": rows, "colorbar": bar}
+    names = [{"title": {"text": html_symbol(axis)}} for axis in one.axes]
+    layout = {"xaxis": names[0], "yaxis": names[1], "hovermode": "closest"}
+    median = np.nanmedian(one.percent) if one.band.determined.any() else np.nan
+    said = f"median {number(float(median))} %"
+    about = f"in per cent; white where data do not determine it; {said}"
+    return Chart(f"band-{one.name}", f"Standard error of {html_symbol(one.name)}", about, [trace], layout, said)
+
+
+def _gaps(values: np.ndarray) -> list[float | None]:
+    """Numbers for the page, with nothing where there is none."""
+    return [float(f"{v:.6g}") if np.isfinite(v) else None for v in values]
 
 
 def _chart(solution: Solution, one: Fitted) -> Chart:
