@@ -49,11 +49,11 @@ def shared_kernels():
     """Runs of equal problems and networks share compiled kernels, which each of them would otherwise compile anew."""
     make = Residuals.of
 
-    def residuals(problem, network, mode=None, scales=None, local=False):
-        made, theta = make(problem, network, mode, scales, local)
+    def residuals(problem, network, mode=None, scales=None, local=False, orders=()):
+        made, theta = make(problem, network, mode, scales, local, orders)
         parameters = made.parameters
         structure = str((parameters.treedef, parameters.shapes, parameters.static))
-        key = _statement(problem), structure, made.mode, scales, local
+        key = _statement(problem), structure, made.mode, scales, local, orders
         return KERNELS.setdefault(key, made), theta
 
     def jacobian(residuals, rows, columns, **batches):

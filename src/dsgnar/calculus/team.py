@@ -46,7 +46,11 @@ class Alone:
         return rows
 
     def collect(self, rows: Any) -> Any:
-        return rows
+        """The rows of all processes, in their order, in the first one; none in the others. Each has equally many."""
+        others = list(self.received(rows))
+        if not self.leads:
+            return rows[:0]
+        return jnp.concatenate([rows, *others]) if others else rows
 
     def received(self, rows: Any) -> Iterator[Any]:
         return iter(())
@@ -87,11 +91,6 @@ class Team(Alone):
     def gather(self, rows: Any) -> Any:
         """The rows of all processes, in their order; each has equally many. On the first device of this process."""
         return self._exchange(self._gathered, rows)
-
-    def collect(self, rows: Any) -> Any:
-        """The rows of all processes, in their order, in the first one; none in the others. Each has equally many."""
-        others = list(self.received(rows))
-        return jnp.concatenate([rows, *others]) if self.leads else rows[:0]
 
     def received(self, rows: Any) -> Iterator[Any]:
         """The rows of one process after the other, but for the first, as it receives them. All go through all of them."""
