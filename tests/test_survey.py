@@ -14,6 +14,7 @@ from dsgnar.problem.scales import estimate
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, LeastSquares
 from dsgnar.solving.model import default_network, slower
 from dsgnar.solving.rough import Rough
+from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.survey import SLOWEST, Survey, survey
 
 
@@ -182,3 +183,11 @@ def test_a_correction_by_equations_that_are_not_finite_is_not_a_number():
     matrix[1, 1] = np.inf
     fit = LeastSquares.of(matrix, np.ones((4, 3)), 1)
     assert all(np.isnan(fit.solution(side)[0]).any() for side in (HALF, FULL, ROUNDING))
+
+
+def test_sizes_of_a_shape_are_those_inside_it():
+    """Polynomials that fit a torsion problem on an L grow beyond its corner, where nothing holds them."""
+    shape = ds.Box(x=(-1, 1), y=(-1, 1)) - ds.Box(x=(0, 1), y=(-1, 0), name="cut")
+    conditions = {"pde": ds.interior(lambda u: ds.laplacian(u) + 1), "sides": ds.boundary(lambda u: u)}
+    problem = ds.Problem(domain=shape, unknowns=("u",), conditions=conditions)
+    assert foreseen(problem).unknowns == estimate(problem).unknowns

@@ -22,8 +22,9 @@ from dsgnar.calculus.streams import stream
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Boundary, Initial, Interior
 from dsgnar.problem.inverse import plain
+from dsgnar.problem.sampling import sample
 from dsgnar.problem.scales import Scales
-from dsgnar.solving.correction import Correction, Piece
+from dsgnar.solving.correction import Correction, Piece, inward
 from dsgnar.solving.given import FULL, ends
 from dsgnar.solving.march import March, why_not
 from dsgnar.solving.rough import HELD, STRETCH, Found, Rough, in_slices
@@ -179,7 +180,7 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
         found = rough.solve(Polynomials.of(size, rough.periodic, stretch))
         if math.isfinite(found.left) and (best is None or found.left < best.left):
             best, shape = found, stretch
-        seen, limit = _seen(found), LOST if size == few else NEARLY if stretch == even else math.inf
+        seen, limit = _seen(found, problem=problem), LOST if size == few else NEARLY if stretch == even else math.inf
         if seen is not None or (not found.left < limit and not rough.affine(found.space)):
             return seen, best, False
     if best is None or not rough.affine(best.space):
@@ -191,7 +192,7 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     if space is not None:  # in two variables total degrees are not much worse
         made = Rough(problem, scales, space.size).solve(space)._replace(made=True)
         best = made if made.left <= HELD else best
-    return _seen(best, HELD if best.left <= HELD else ROUGHLY), best, True
+    return _seen(best, HELD if best.left <= HELD else ROUGHLY, problem), best, True
 
 
 def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynomials | None:
@@ -210,10 +211,11 @@ def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynom
     return Polynomials.box(limits(degrees[-1]), periodic) if degrees else None
 
 
-def _seen(found: Found, held: float = HELD) -> Survey | None:
+def _seen(found: Found, held: float = HELD, problem: Problem | None = None) -> Survey | None:
     """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them.
 
-    A space that was made for the data ends where the solution does.
+    A space that was made for the data ends where the solution does. On a shape values count inside only: in the rest of its
+    bounding box polynomials grow without bound (a torsion problem on an L had a size of 1,024 for values of 0.1).
     """
     space, coefficients, left, made = found
     if not left <= held:
@@ -221,8 +223,15 @@ def _seen(found: Found, held: float = HELD) -> Survey | None:
     frequencies = _frequencies(space, coefficients, ENERGY if held == HELD else left**2, math.inf if made else FULL)
     if not np.isfinite(frequencies).all():
         return None
-    slopes, sizes = _slopes(space, coefficients)
+    slopes, sizes = _slopes(space, coefficients, _inside(problem))
     return Survey(tuple(frequencies), slopes, space.periodic, left, sizes)
+
+
+def _inside(problem: Problem | None) -> np.ndarray | None:
+    """Points of a shape, in the coordinates of its bounding box; None of boxes."""
+    if problem is None or not problem.domain.shaped:
+        return None
+    return inward(problem.domain, sample(Interior(), problem.domain, SAMPLE, stream(0, "survey", "inside")))
 
 
 def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float, full: float = FULL) -> list[float]:
@@ -249,10 +258,12 @@ def begin_with(frequencies: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in frequencies)
 
 
-def _slopes(space: Polynomials, coefficients: np.ndarray) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _slopes(
+    space: Polynomials, coefficients: np.ndarray, inside: np.ndarray | None = None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """|du/dxi| over |u - its mean| along each axis, of the unknown in which it is largest; and the sizes of all."""
     dimension = len(space.periodic)
-    xi = stream(0, "survey", "slopes").uniform(-1, 1, (SAMPLE, dimension))
+    xi = stream(0, "survey", "slopes").uniform(-1, 1, (SAMPLE, dimension)) if inside is None else inside
     u = space.derivative(xi, (0,) * dimension) @ coefficients
     size = np.maximum(np.std(u, axis=0), 1e-9 * np.max(np.abs(u), axis=0, initial=0.0))
     along = [space.derivative(xi, Truncation.unit(dimension, i, 1)) @ coefficients for i in range(dimension)]
