@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -12,10 +13,12 @@ from dsgnar.networks import MLP, Architecture, Inputs, Siren, begun_at, cast, ch
 from dsgnar.networks.composed import compose, shared
 from dsgnar.networks.holes import Hole
 from dsgnar.networks.parameters import Parameters
+from dsgnar.networks.singular import Corner, cornered
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
 from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
+from dsgnar.problem.shape_corners import shape_corners
 from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.march import Intervals, March
 from dsgnar.solving.sources import followed
@@ -137,10 +140,29 @@ def build(
     if isinstance(network, Architecture):
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
         module = module if scales is None or problem.hard or problem.known else begun_at(module, scales.levels)
+        module = module if module is None else cornered(module, corners(problem, scales), dtype)
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)
     return compose(module, problem, inputs, scales, key, dtype)
+
+
+def corners(problem: Problem, scales: Scales | None) -> tuple[Corner, ...]:
+    """The singular corners of a shape in the coordinates of its network."""
+    if scales is None:
+        return ()
+    (first, second), out, unit = scales.axes[:2] if problem.domain.dimension > 1 else ((0, 1), (0, 1)), [], 0.0
+    for found in _corners(problem):
+        unit = problem.domain.shape.size / 2
+        centre = tuple((c - middle) / half for c, (middle, half) in zip(found.place, (first, second), strict=True))
+        stretch = (first[1] / unit, second[1] / unit)
+        place = shared(problem).index(found.unknown)
+        about = (found.middle, found.opening, found.powers, found.logarithms, found.sine, found.reach / unit)
+        out.append(Corner(place, centre, stretch, *about))
+    return tuple(out)
+
+
+_corners = lru_cache(maxsize=8)(shape_corners)
 
 
 def holes(problem: Problem, scales: Scales | None) -> tuple[Hole, ...]:
