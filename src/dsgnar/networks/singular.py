@@ -14,6 +14,7 @@ with (1 - r^2/R^2)^4.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -72,7 +73,7 @@ class Cornered(eqx.Module):
         return out
 
 
-def cornered(network: Callable, corners: tuple[Corner, ...], dtype) -> Callable:
+def cornered(network: Any, corners: tuple[Corner, ...], dtype: Any) -> Any:
     """The network with the functions of corners, if there are any."""
     count = sum(len(corner.powers) for corner in corners)
     return Cornered(network, jnp.zeros(count, dtype), corners) if count else network

@@ -140,7 +140,7 @@ def build(
     if isinstance(network, Architecture):
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
         module = module if scales is None or problem.hard or problem.known else begun_at(module, scales.levels)
-        module = module if module is None else cornered(module, corners(problem, scales), dtype)
+        module = None if module is None else cornered(module, corners(problem, scales), dtype)
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)
@@ -149,16 +149,12 @@ def build(
 
 def corners(problem: Problem, scales: Scales | None) -> tuple[Corner, ...]:
     """The singular corners of a shape in the coordinates of its network."""
-    if scales is None:
-        return ()
-    (first, second), out, unit = scales.axes[:2] if problem.domain.dimension > 1 else ((0, 1), (0, 1)), [], 0.0
-    for found in _corners(problem):
-        unit = problem.domain.shape.size / 2
-        centre = tuple((c - middle) / half for c, (middle, half) in zip(found.place, (first, second), strict=True))
-        stretch = (first[1] / unit, second[1] / unit)
-        place = shared(problem).index(found.unknown)
-        about = (found.middle, found.opening, found.powers, found.logarithms, found.sine, found.reach / unit)
-        out.append(Corner(place, centre, stretch, *about))
+    out = []
+    for found in () if scales is None or not isinstance(problem.domain, Region) else _corners(problem):
+        unit, ((x, wide), (y, high)) = problem.domain.shape.size / 2, scales.axes[:2]
+        centre = (found.place[0] - x) / wide, (found.place[1] - y) / high
+        about = found.middle, found.opening, found.powers, found.logarithms, found.sine, found.reach / unit
+        out.append(Corner(shared(problem).index(found.unknown), centre, (wide / unit, high / unit), *about))
     return tuple(out)
 
 
