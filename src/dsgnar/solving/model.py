@@ -149,9 +149,11 @@ def build(
 
 def corners(problem: Problem, scales: Scales | None) -> tuple[Corner, ...]:
     """The singular corners of a shape in the coordinates of its network."""
-    out = []
-    for found in () if scales is None or not isinstance(problem.domain, Region) else _corners(problem):
-        unit, ((x, wide), (y, high)) = problem.domain.shape.size / 2, scales.axes[:2]
+    domain, out = problem.domain, []
+    if scales is None or not isinstance(domain, Region):
+        return ()
+    for found in _corners(problem):
+        unit, ((x, wide), (y, high)) = domain.shape.size / 2, scales.axes[:2]
         centre = (found.place[0] - x) / wide, (found.place[1] - y) / high
         about = found.middle, found.opening, found.powers, found.logarithms, found.sine, found.reach / unit
         out.append(Corner(shared(problem).index(found.unknown), centre, (wide / unit, high / unit), *about))
