@@ -141,13 +141,9 @@ def build(
     key = jax.random.fold_in(key, interval) if interval else key
     if isinstance(network, Architecture):
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
-<<<<<<< HEAD
         plain = scales is None or problem.hard or problem.known or orders(problem, scales)
         module = module if plain or scales is None else begun_at(module, scales.levels)
-=======
-        module = module if scales is None or problem.hard or problem.known else begun_at(module, scales.levels)
         module = None if module is None else cornered(module, corners(problem, scales), dtype)
->>>>>>> corners-wip
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)
