@@ -61,7 +61,7 @@ def test_the_default_network_sees_them():
     assert chosen.holes
     with jax.enable_x64(True):
         network = build(chosen, problem, "double", 0, scales=scales)
-        assert network.layers[0].affine.weight.shape[0] == 2 + 3 * 4
+        assert network.network.layers[0].affine.weight.shape[0] == 2 + 3 * 4  # beside the functions of corners
         assert network(jnp.array([0.1, 0.2])).shape == (1,)
 
 

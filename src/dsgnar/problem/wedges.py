@@ -67,7 +67,7 @@ class Wedge:
 
 def wedges(problem: Problem, unknown: str) -> Iterator[tuple[Wedge, tuple[float, ...]]]:
     """The singular parts of an unknown at all corners, each with how large its terms become."""
-    domain, equation = problem.domain, _equation(problem, unknown)
+    domain, equation = problem.domain, equation_of(problem, unknown)
     if equation is None or len(domain.axes) != 2 or problem.periodic:
         return
     sides = {face: _side(problem, unknown, face) for face in domain.faces}
@@ -83,7 +83,7 @@ def wedges(problem: Problem, unknown: str) -> Iterator[tuple[Wedge, tuple[float,
                 yield found
 
 
-def _equation(problem: Problem, unknown: str) -> str | None:
+def equation_of(problem: Problem, unknown: str) -> str | None:
     """The equation of an unknown, if it is one of diffusion along both axes that other unknowns enter by value only."""
     domain = problem.domain
     names = [

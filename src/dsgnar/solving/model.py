@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -12,10 +13,12 @@ from dsgnar.networks import MLP, Architecture, Inputs, Siren, begun_at, cast, ch
 from dsgnar.networks.composed import compose, shared
 from dsgnar.networks.holes import Hole
 from dsgnar.networks.parameters import Parameters
+from dsgnar.networks.singular import Corner, cornered
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
 from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
+from dsgnar.problem.shape_corners import shape_corners
 from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.forecast import orders
 from dsgnar.solving.march import Intervals, March
@@ -140,10 +143,27 @@ def build(
         module = network.build(inputs, count, key=key, dtype=dtype) if count else None
         plain = scales is None or problem.hard or problem.known or orders(problem, scales)
         module = module if plain or scales is None else begun_at(module, scales.levels)
+        module = None if module is None else cornered(module, corners(problem, scales), dtype)
     else:
         module = cast(network, dtype)
         check_network(module, domain.dimension, count, dtype)
     return compose(module, problem, inputs, scales, key, dtype)
+
+
+def corners(problem: Problem, scales: Scales | None) -> tuple[Corner, ...]:
+    """The singular corners of a shape in the coordinates of its network."""
+    domain, out = problem.domain, []
+    if scales is None or not isinstance(domain, Region):
+        return ()
+    for found in _corners(problem):
+        unit, ((x, wide), (y, high)) = domain.shape.size / 2, scales.axes[:2]
+        centre = (found.place[0] - x) / wide, (found.place[1] - y) / high
+        about = found.middle, found.opening, found.powers, found.logarithms, found.sine, found.reach / unit
+        out.append(Corner(shared(problem).index(found.unknown), centre, (wide / unit, high / unit), *about))
+    return tuple(out)
+
+
+_corners = lru_cache(maxsize=8)(shape_corners)
 
 
 def holes(problem: Problem, scales: Scales | None) -> tuple[Hole, ...]:
