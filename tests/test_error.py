@@ -177,7 +177,7 @@ def test_in_a_march_errors_are_handed_on():
     )
     wrong = ds.solve(start(1 + 1e-5), intervals=2, **SMALL)  # u = (1 + 1e-5) e^t
     right = ds.solve(start(1.0), intervals=2, max_iterations=1, **SMALL)
-    found = estimated(dataclasses.replace(right, thetas=wrong.thetas))
+    found = estimated(dataclasses.replace(wrong, model=dataclasses.replace(right.model, march=wrong.march)))
     t = np.linspace(0, 2, 50)[:, None]
     true = np.exp(t) - wrong.at(t)
     np.testing.assert_allclose(found.correction.at(t), true, atol=1e-2 * np.abs(true).max())

@@ -13,6 +13,7 @@ from dsgnar.problem.reference import interior_grid
 from dsgnar.solving import intervals, judging
 from dsgnar.solving.context import Context
 from dsgnar.solving.error import RESOLVED, Estimator, estimate
+from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.linearised import Equation
 from dsgnar.solving.model import Model
 from dsgnar.solving.settings import CAREFUL, Settings
@@ -89,12 +90,13 @@ def test_spaces_that_do_not_quite_agree_are_followed_by_a_richer_one(spread, ric
     solution, asked = wrong_by(1e-3, steep=2.0), []
     smooth = Estimator.smooth
     monkeypatch.setattr(Estimator, "smooth", lambda self: dataclasses.replace(smooth(self), spread=spread))
-    own = lambda self: asked.append((self.equation.richer, self.equation.size)) or "the richer one"
+    richer_one = Estimate({"u": 1.0}, 1.0, 0.0, {"u": 0.0})
+    own = lambda self: asked.append((self.equation.richer, self.equation.size)) or richer_one
     monkeypatch.setattr(Estimator, "own", own)
     found = estimate(solution.model, solution.thetas, Judge(solution.model.residuals))
     usual = Equation(solution.model, solution.thetas, Judge(solution.model.residuals)).size
     assert asked == ([] if richer is None else [(richer, richer * usual)])
-    assert (found == "the richer one") == (richer is not None)
+    assert (found is richer_one) == (richer is not None)
 
 
 @pytest.mark.parametrize("size, tol, solved", [(5e-6, None, True), (2e-5, None, False), (5e-6, 1e-6, False)])

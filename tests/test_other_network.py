@@ -26,6 +26,7 @@ def attempted(network, verdict="failed", residual=1.0, error=None, stop=StopReas
         decisive=error,
         relative_residuals={"pde": residual},
         tolerance_met=None,
+        hidden=False,
         stop=stop,
     )
     return record(verdict=verdict, outcome=outcome, model=SimpleNamespace(network=network or ds.MLP()))

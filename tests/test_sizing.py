@@ -22,7 +22,9 @@ TINY = dict(points=64, max_points=64, held_out=64)
 def growth(rate=1.0):
     """u' = rate u from 1."""
     return ds.Problem(
-        ds.Box(t=(0, 1)), ("u",), {"pde": ds.interior(lambda u: u.t - rate * u), "ic": ds.initial(lambda u: u - 1)}
+        ds.Box(x=(0, 1), t=(0, 1)),  # in one variable sizes are foreseen
+        ("u",),
+        {"pde": ds.interior(lambda u: u.t - rate * u), "ic": ds.initial(lambda u: u - 1)},
     )
 
 
@@ -32,7 +34,7 @@ def grown(factor, **options):
     theta = context.first.copy()
     inner = context.residuals.parameters.network(jnp.asarray(theta))
     output = inner.output.weight.size + inner.output.bias.size
-    points = np.linspace(-1, 1, 50)[:, None]
+    points = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     size = np.sqrt(np.mean([float(inner(jnp.asarray(x))[0]) ** 2 for x in points]))
     theta[-output:] *= factor / size
     state = context.start()
@@ -81,9 +83,9 @@ def test_a_run_in_new_sizes_is_read_back(tmp_path, monkeypatch):
     assert solution.outcome.settings.scales.unknowns == (8.0,)
     t = np.linspace(0, 1, 21)
     back = ds.load(tmp_path / "run", problem)
-    np.testing.assert_array_equal(back(t=t), solution(t=t))
+    np.testing.assert_array_equal(back(x=0.5, t=t), solution(x=0.5, t=t))
     as_begun = replace(solution, model=context.model)
-    np.testing.assert_allclose(8 * as_begun(t=t), solution(t=t), rtol=1e-12)  # and not the same function
+    np.testing.assert_allclose(8 * as_begun(x=0.5, t=t), solution(x=0.5, t=t), rtol=1e-12)  # and not the same function
     (tmp_path / "run" / "result.json").unlink()  # as if the run had been killed: its last checkpoint counts
     assert ds.load(tmp_path / "run", problem).outcome.settings.scales.unknowns == (8.0,)
 

@@ -41,9 +41,10 @@ def clash(problem: Problem) -> Iterator[str]:
     """Values of an unknown on one face that contradict each other."""
     domain = problem.domain
     stated = [(name, on_values(problem, name), problem.conditions[name].part) for name in problem.conditions]
+    plain = isinstance(domain, Box) and not domain.shaped  # the faces of shapes are parts of several surfaces
     walls = [(name, u, part) for name, u, part in stated if u and isinstance(part, Boundary) and part.where is None]
-    for (first, unknown, one), (second, same, other) in combinations(walls if isinstance(domain, Box) else [], 2):
-        for face in set(one.resolve(domain)) & set(other.resolve(domain)) if same == unknown else ():
+    for (first, unknown, one), (second, same, other) in combinations(walls if plain else [], 2):
+        for face in sorted(set(one.resolve(domain)) & set(other.resolve(domain))) if same == unknown else ():
             points = sample(Boundary((face,)), domain, POINTS, stream(0, "clash"))
             a, b = (values(problem, name, unknown, points) for name in (first, second))
             if np.abs(a - b).max() > DIFFERENT * max(np.abs(a).max(), np.abs(b).max()):

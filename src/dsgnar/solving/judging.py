@@ -74,8 +74,8 @@ def concentrated(context: "Context", state: RunState) -> bool:
 
 def unfitted(context: "Context", state: RunState, goal: float) -> bool:
     """Whether data differ from the solution by more than their noise."""
-    conditions = context.problem.conditions.values()
-    return any(c.measured and size > goal for c, size in zip(conditions, here(context, state), strict=True))
+    measured = [k for k, c in enumerate(context.problem.conditions.values()) if c.measured is not None]
+    return bool(measured) and max(here(context, state)[k] for k in measured) > goal
 
 
 def estimated(context: "Context", state: RunState) -> Estimate | None:
