@@ -25,7 +25,7 @@ ENOUGH = 1e-8  # the error with which a problem in several variables is solved w
 FALLEN = 1e-10  # lambda that stage 1 is to reach in double precision before log lambda may end it by rising
 FALLEN_LOSS = 1e-3  # share of its first loss that stage 1 is to reach before a small lambda may end it
 SMALL = 1e-16  # lambda that stage 1 is to reach in any case; Burgers' equation with tol=1e-3 was not solved from 2.5e-9
-SETTLED = 1e-24  # lambda in initial value problems at which steps need no damping; with 1e-18 a pendulum ended at 2e-7, not 1e-12
+SETTLED = 1e-24  # lambda in initial value problems at which steps need no damping; from 1e-18 a pendulum ended at 2e-7
 BRIEF, LONG_WAIT = (40, 15), 120  # wait and window there, and the wait for a lambda that has not fallen
 MARGIN = 0.05  # share of the error that is asked for whose square lambda is to reach in stage 1
 CAREFUL = (0.1, 0.8)  # targets in several variables: with 0.2 sharp fronts were not found
