@@ -66,6 +66,33 @@ def test_a_terminal_shows_everything_in_place():
     assert "Ctrl-C" in text and "Ctrl-C" not in last
 
 
+def test_a_terminal_says_that_the_error_is_being_estimated():
+    file = io.StringIO()
+    progress = Progress(Console(file=file, width=100, force_terminal=True), "Heat")
+    progress.started(view(0))
+    progress.iterated(view(3), record(3))
+    before = Console(width=100).render_str(str(file.getvalue())).plain
+    progress.concluding()
+    after = Console(file=io.StringIO(), width=100, record=True)
+    after.print(progress.view())
+    progress.finished(view(3), None)
+    assert "estimating the error" in after.export_text() and "estimating the error" not in before
+
+
+def test_a_run_tells_its_observers_that_iterations_are_over():
+    """Before the estimate, which may take half a minute, and once."""
+    told = []
+
+    class Noting:
+        started = staticmethod(lambda run: told.append("started"))
+        iterated = staticmethod(lambda run, record: None)
+        concluding = staticmethod(lambda: told.append("concluding"))
+        finished = staticmethod(lambda run, solution: told.append("finished"))
+
+    ds.solve(problem(), network=ds.MLP(widths=(4,)), points=64, max_iterations=2, intervals=1, observers=[Noting()])
+    assert told == ["started", "concluding", "finished"]
+
+
 def test_elsewhere_there_are_plain_lines_now_and_then():
     lines = shown(23, force_terminal=False).splitlines()
     assert len(lines) == 3 and "\x1b" not in "".join(lines)

@@ -39,13 +39,13 @@ class Progress:
         self._screen: Live | _Notebook | None = None
         self._run: View | None = None  # as it was last seen
         self._printed = 0.0  # when the last plain line was
-        self._ended = False
+        self._ended = self._concluding = False
 
     def preparing(self) -> None:
         self.console.print(f"{self.title or 'dsgnar'}: looking at the problem", highlight=False, markup=False)
 
     def started(self, run: View) -> None:
-        self._run, self._printed, self._ended = run, time.monotonic(), False
+        self._run, self._printed, self._ended, self._concluding = run, time.monotonic(), False, False
         if self.console.is_jupyter:
             self._screen = _Notebook()
         elif self.console.is_terminal:
@@ -64,6 +64,11 @@ class Progress:
                 self._printed = now
                 self.console.print(line(run), highlight=False, markup=False, soft_wrap=True)
 
+    def concluding(self) -> None:
+        self._concluding = True
+        if isinstance(self._screen, _Notebook):
+            self._screen.update(self.view(), at_once=True)
+
     def finished(self, run: View, solution: Solution | None) -> None:
         self._run, self._ended = run, True
         if isinstance(self._screen, _Notebook):
@@ -74,13 +79,13 @@ class Progress:
 
     def view(self) -> RenderableType:
         """The run as it was last seen, as a panel."""
-        return Text() if self._run is None else panel(self._run, self.title, self._ended)
+        return Text() if self._run is None else panel(self._run, self.title, self._ended, self._concluding)
 
 
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def panel(run: View, title: str = "", ended: bool = False) -> Panel:
+def panel(run: View, title: str = "", ended: bool = False, concluding: bool = False) -> Panel:
     """The state of a run as a panel."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
@@ -91,6 +96,8 @@ def panel(run: View, title: str = "", ended: bool = False) -> Panel:
     hint = "Ctrl-C stops the run after the current iteration"
     if run.asked_to_stop:
         hint = "stopping after this iteration; press Ctrl-C again to stop now"
+    if concluding:
+        hint = "iterations are over; estimating the error"
     below = [] if ended else ["", Text(hint, style="dim")]
     return Panel(
         Group(*_headline(run), Text(_about(run), style="dim"), "", table, *below),

@@ -36,6 +36,7 @@ from functools import cached_property
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import lstsq
 
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials, Space, Waves
@@ -200,7 +201,8 @@ class Estimator:
             theta, placed = jnp.asarray(equation.wide[k]), jnp.asarray(located(model, points, k))
             u = np.asarray(model.residuals.ansatz.values(theta, placed)) / equation.sizes
             if np.isfinite(u).all():
-                fit = np.linalg.lstsq(table[::2], u[::2])[0]
+                # by QR, in a third of the time of an SVD
+                fit = lstsq(table[::2], u[::2], lapack_driver="gelsy", check_finite=False)[0]
                 worst = max(worst, float(np.max(rms(table[1::2] @ fit - u[1::2]))))
         return worst
 

@@ -20,7 +20,7 @@ from dsgnar.solving.beginning import placed
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
 from dsgnar.solving.interruption import Interruption
-from dsgnar.solving.observers import Observer, View
+from dsgnar.solving.observers import Observer, View, tell_concluding
 from dsgnar.solving.record import Record
 from dsgnar.solving.sizing import resized
 from dsgnar.solving.solution import Solution
@@ -155,6 +155,7 @@ def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -
             best = intervals.settled(context, state)
             if best is not state and best.best_stop is not None and not stop.is_limit:
                 stop = best.best_stop
+            tell_concluding(observers)
             solution = context.solution(best, stop)
     except BaseException:
         tell(None)

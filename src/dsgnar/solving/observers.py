@@ -100,8 +100,22 @@ class Preparing(Protocol):
     def preparing(self) -> None: ...
 
 
+@runtime_checkable
+class Concluding(Protocol):
+    """An observer that is also told when iterations are over and the error is to be estimated: seconds, or half a minute."""
+
+    def concluding(self) -> None: ...
+
+
 def tell_preparing(observers: Sequence[Observer]) -> None:
     """Tell those that want to know that a network is being chosen."""
     for observer in observers:
         if isinstance(observer, Preparing):
             observer.preparing()
+
+
+def tell_concluding(observers: Sequence[Observer]) -> None:
+    """Tell those that want to know that iterations are over."""
+    for observer in observers:
+        if isinstance(observer, Concluding):
+            observer.concluding()
