@@ -53,13 +53,6 @@ def test_a_march_that_makes_no_sense_is_refused():
         March.of(problem(), (0.5, 1.5))
     with pytest.raises(ValueError, match="positive integer"):
         ds.Settings(intervals=0)
-    hard = dataclasses.replace(
-        problem(),
-        conditions={"heat": ds.interior(lambda u: u.t - 0.1 * u.xx)},
-        hard={"u": ds.Hard(lambda x: jnp.sin(2 * jnp.pi * x), on=(ds.Initial(),))},
-    )
-    with pytest.raises(ValueError, match="the hard initial values of 'u' are functions"):
-        March.of(hard, 2)
     given = dataclasses.replace(
         problem(), conditions=dict(problem().conditions) | {"one": ds.at(lambda u: u, {"x": [0.5], "t": 0.2})}
     )

@@ -24,7 +24,7 @@ from dsgnar.solving.collocation import Collocation
 from dsgnar.solving.error import estimate
 from dsgnar.solving.estimate import with_error
 from dsgnar.solving.forecast import orders
-from dsgnar.solving.march import March, possible
+from dsgnar.solving.march import March, possible, restated
 from dsgnar.solving.method import compose
 from dsgnar.solving.model import Model, Network
 from dsgnar.solving.quantity import Gauge
@@ -71,12 +71,14 @@ class Context:
         if settings.quantity is not None:
             settings.quantity.within(problem)  # raises what is wrong with it
         if isinstance(settings, Settings):
-            settings = settings.for_problem(problem)
             intervals = possible(problem, settings.intervals)
+            problem = restated(problem, intervals)
+            settings = settings.for_problem(problem)
             scaled = settings.chosen_method().scaled
             scales = foreseen(problem, settings.scales, surveyed=network is None) if scaled else None
         else:
             intervals, scales = settings.intervals, settings.scales
+            problem = restated(problem, intervals)
         model, theta = Model.of(problem, network, settings.precision or "single", settings.seed, intervals, scales)
         if isinstance(settings, Settings):
             settings = settings.resolve(model.residuals.parameters.count, scales, intervals)

@@ -202,7 +202,7 @@ class Estimator:
             u = np.asarray(model.residuals.ansatz.values(theta, placed)) / equation.sizes
             if np.isfinite(u).all():
                 # by QR, in a third of the time of an SVD
-                fit = lstsq(table[::2], u[::2], lapack_driver="gelsy", check_finite=False)[0]
+                fit, *_ = lstsq(table[::2], u[::2], lapack_driver="gelsy", check_finite=False)  # type: ignore[misc]
                 worst = max(worst, float(np.max(rms(table[1::2] @ fit - u[1::2]))))
         return worst
 

@@ -129,8 +129,11 @@ def _fitted(context: "Context", box: Box, points: np.ndarray, values: Values, th
 
 
 def _can_be_found(problem: Problem) -> bool:
-    """Whether a rough solution is what a network is to begin with: not beside singular parts, which no space holds."""
-    return not (problem.implied or problem.inverse or problem.domain.shaped or System.of(problem))
+    """Whether a rough solution is what a network is to begin with.
+
+    Not beside singular parts, which no space holds, nor where the network is only what hard values leave.
+    """
+    return not (problem.implied or problem.hard or problem.inverse or problem.domain.shaped or System.of(problem))
 
 
 def _bent_where(context: "Context", theta: np.ndarray, rough: Correction, box: Box) -> np.ndarray:

@@ -8,7 +8,8 @@ Every interval has a network of its own, of the same structure. What an interval
     parameters  The next network starts near the last one: theta + 0.01 theta', theta' a fresh initialisation. Near, not at:
                 parameters that fit one interval to rounding are a poor place to begin another.
 
-Given points (data, `ds.at`) belong to the interval in which their time lies, an end to the one that it ends.
+Given points (data, `ds.at`) belong to the interval in which their time lies, an end to the one that it ends. Hard initial
+values are functions, in whose place no interval can put what the one before found: in a march they are conditions.
 
 F[v] enters the residual as a further coordinate of the initial points, so all intervals share their compiled kernels
 (`collocation.py` puts it there, `loop.py` starts the next network).
@@ -22,6 +23,7 @@ import numpy as np
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Box, Initial, Points
 from dsgnar.problem.inverse import Unknown
+from dsgnar.problem.softened import begins_hard, softened
 
 Intervals = int | tuple[float, ...] | Literal["auto"]
 
@@ -99,14 +101,8 @@ def why_not(problem: Problem) -> str | None:
             f"{', '.join(shared)} belong to all of the time, and time intervals are solved one after the other: "
             "a problem with coefficients or unknowns of fewer axes is solved in one interval; leave `intervals` out"
         )
-    for name, hard in problem.hard.items():
-        if any(isinstance(part, Initial) for part in hard.on):
-            return (
-                f"the hard initial values of {name!r} are functions, which a time interval cannot replace by what the one "
-                "before it found; state them as a condition (ds.initial), or solve in one interval"
-            )
-    parts = {name: condition.part for name, condition in problem.conditions.items()}
-    if not any(isinstance(part, Initial) for part in parts.values()):
+    begins = begins_hard(problem) or any(isinstance(c.part, Initial) for c in problem.conditions.values())
+    if not begins:
         return "time marching hands initial values over, and this problem has no initial condition"
     return None
 
@@ -120,3 +116,11 @@ def possible(problem: Problem, intervals: Intervals) -> Intervals:
     if intervals == "auto" and (problem.domain.time is None or given or why_not(problem) is not None):
         return 1
     return intervals
+
+
+def restated(problem: Problem, intervals: Intervals) -> Problem:
+    """The problem as time intervals need it: where time may be cut, its initial values are conditions.
+
+    In one variable they hold exactly all the same (`beginning.py`).
+    """
+    return problem if intervals == 1 else softened(problem, (Initial,))

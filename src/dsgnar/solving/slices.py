@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from dsgnar.problem.softened import begins_hard
 from dsgnar.solving.march import March, why_not
 from dsgnar.solving.model import Model
 
@@ -38,4 +39,5 @@ def sliced(
 
 def sliceable(model: Model) -> bool:
     """Whether initial conditions hand an error on."""
-    return model.problem.domain.time is not None and why_not(model.problem) is None
+    problem = model.problem
+    return problem.domain.time is not None and why_not(problem) is None and not begins_hard(problem)

@@ -23,7 +23,8 @@ from dsgnar.problem import Problem
 from dsgnar.problem.domain import Boundary, Initial, Interior
 from dsgnar.problem.inverse import plain
 from dsgnar.problem.sampling import sample
-from dsgnar.problem.scales import Scales
+from dsgnar.problem.scales import Scales, estimate
+from dsgnar.problem.softened import softened
 from dsgnar.solving.correction import Correction, Piece, inward
 from dsgnar.solving.given import FULL, ends
 from dsgnar.solving.march import March, why_not
@@ -82,12 +83,22 @@ class Survey:
 
 @x64
 def survey(problem: Problem, scales: Scales) -> Survey | None:
-    """How fast the solution varies; None where it could not be seen."""
+    """How fast the solution varies; None where it could not be seen. A space has no hard values: they are conditions."""
+    problem, scales = _soft(problem, scales)
     seen, best, linear = _look(problem, scales)
     if seen is not None or best is None or not linear:
         return seen  # packets of nonlinear waves were found sooner by networks that had not been told (docs/notes.md)
     found = _in_slices(problem, scales)
     return None if found is None else _seen_in_slices(*found)
+
+
+@lru_cache(maxsize=8)
+def _soft(problem: Problem, scales: Scales) -> tuple[Problem, Scales]:
+    """A problem without hard values, and the sizes of its conditions."""
+    soft = softened(problem)
+    if soft is problem:
+        return problem, scales
+    return soft, estimate(soft, dict(zip(soft.outputs, scales.unknowns, strict=True)))
 
 
 def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
@@ -168,8 +179,8 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     The last is not asked where something was seen.
     """
     inverse = not plain(problem) or any(c.measured is not None for c in problem.conditions.values())
-    if problem.hard or problem.known or inverse:
-        return None, None, False  # what is built into the network, and what only data determine, is not part of the space
+    if problem.known or inverse:
+        return None, None, False  # what is added to the network, and what only data determine, is not part of the space
     dimension = problem.domain.dimension
     even = (1,) * dimension
     along = [tuple(STRETCH if i == k else 1 for i in range(dimension)) for k in range(dimension)] if dimension > 1 else []

@@ -16,12 +16,13 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from dsgnar.networks import Architecture
 from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
+from dsgnar.problem.softened import begins_hard
 from dsgnar.solving.estimate import NO_ESTIMATE
+from dsgnar.solving.march import possible, restated
 from dsgnar.solving.method import FAST
 from dsgnar.solving.model import Network, default_network, other_network
 from dsgnar.solving.settings import Settings, with_options
@@ -39,9 +40,6 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
     """What to try, one after the other."""
     tol = settings.strictest
     assert tol is not None
-    _all_named(settings.tol, problem)
-    if settings.precision == "single" and tol < FLOOR:
-        raise ValueError(f"tol={tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'")
     base = _strict(settings, tol, problem)
     scales = foreseen(problem, settings.scales) if base.chosen_method().scaled else None
     first = default_network(problem, scales) if network is None else network
@@ -57,12 +55,6 @@ def levels(problem: Problem, network: Network | None, settings: Settings) -> Ite
 def _in(settings: Settings, problem: Problem, scales: Scales) -> Settings:
     """Settings with the sizes that were foreseen, which are not looked for where a network is given."""
     return replace(settings, scales=dict(zip(problem.outputs, scales.unknowns, strict=True)))
-
-
-def _all_named(tol: Any, problem: Problem) -> None:
-    if isinstance(tol, Mapping) and set(tol) != set(problem.unknowns):
-        unknowns, given = ", ".join(problem.unknowns), ", ".join(map(str, tol))
-        raise ValueError(f"tol needs a number for each unknown ({unknowns}), not for {given}; or one number for all")
 
 
 def _strict(settings: Settings, tol: float, problem: Problem) -> Settings:
@@ -108,13 +100,12 @@ def reach(
 ) -> Solution:
     """The first solution whose estimated error meets the tolerance, else the best one; `attempt` makes them.
 
-    Without a tolerance, the first that is solved.
+    Without a tolerance, the first that is solved. Hard initial values are held exactly at first, over all of the time; if
+    that is not solved, and time can be cut, they are conditions.
     """
-    if settings.tol is not None and problem.inverse:
-        raise ValueError(f"tol={settings.tol} cannot be checked: {NO_ESTIMATE}; leave tol out")
     left, tried = math.inf if settings.max_seconds is None else settings.max_seconds, []
-    tries = kinds(problem, network, settings, lambda: tried[0].model.network)
-    for chosen, level in tries if settings.tol is None else levels(problem, network, settings):
+    _check_tolerance(problem, settings)
+    for chosen, level in _tries(problem, network, settings, lambda: tried[-1].model.network):
         if tried and left <= 0:
             break
         solution = attempt(chosen, level if left == math.inf else replace(level, max_seconds=left))
@@ -125,6 +116,38 @@ def reach(
         if done or solution.outcome.stop.is_limit or solution.outcome.hidden:
             break
     return _with_all_seconds(min(reversed(tried), key=_wrong), tried)
+
+
+def _tries(
+    problem: Problem, network: Network | None, settings: Settings, last: Callable[[], Network]
+) -> Iterator[tuple[Network | None, Settings]]:
+    """What to try: hard initial values as they are stated first, where intervals would be found on the way.
+
+    In one variable they hold exactly in every interval.
+    """
+    scaled, several = settings.chosen_method().scaled, problem.domain.dimension > 1
+    if settings.intervals == "auto" and begins_hard(problem) and (several or not scaled):
+        once = replace(settings, intervals=1)
+        if not scaled or possible(problem, "auto") == 1:
+            settings = once
+        else:
+            yield network, once
+    problem = restated(problem, possible(problem, settings.intervals))
+    yield from kinds(problem, network, settings, last) if settings.tol is None else levels(problem, network, settings)
+
+
+def _check_tolerance(problem: Problem, settings: Settings) -> None:
+    """Raise unless a tolerance can be reached and checked."""
+    tol = settings.strictest
+    if tol is None:
+        return
+    if problem.inverse:
+        raise ValueError(f"tol={settings.tol} cannot be checked: {NO_ESTIMATE}; leave tol out")
+    if isinstance(settings.tol, Mapping) and set(settings.tol) != set(problem.unknowns):
+        unknowns, given = ", ".join(problem.unknowns), ", ".join(map(str, settings.tol))
+        raise ValueError(f"tol needs a number for each unknown ({unknowns}), not for {given}; or one number for all")
+    if settings.precision == "single" and tol < FLOOR:
+        raise ValueError(f"tol={tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'")
 
 
 def _with_all_seconds(solution: Solution, tried: list[Solution]) -> Solution:

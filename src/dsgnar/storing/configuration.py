@@ -10,6 +10,7 @@ from dsgnar import networks
 from dsgnar.networks import Architecture
 from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
+from dsgnar.solving.march import restated
 from dsgnar.solving.method import METHODS, Method
 from dsgnar.solving.settings import LIMITS, Resolved
 from dsgnar.storing.environment import environment
@@ -30,7 +31,7 @@ def describe(statement: Statement, network: Any, settings: Resolved) -> dict[str
         "source": statement.source,
         "file": None if statement.path is None else str(statement.path),
         "files_sha256": statement.digests(),
-        "statement": outline(statement),
+        "statement": outline(dataclasses.replace(statement, problem=restated(statement.problem, settings.intervals))),
         "network": described,
         "method": _finite(dataclasses.asdict(settings.method)),
         "method_changes": sorted(_differences(settings.method, settings)),

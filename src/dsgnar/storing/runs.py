@@ -16,7 +16,7 @@ import numpy as np
 
 from dsgnar.problem import Problem
 from dsgnar.solving.context import Context
-from dsgnar.solving.march import March
+from dsgnar.solving.march import March, restated
 from dsgnar.solving.model import Model
 from dsgnar.solving.record import Outcome
 from dsgnar.solving.settings import Resolved, Settings
@@ -244,7 +244,8 @@ def recall(directory: Path | str, problem: Problem | None = None, network: Any =
         if chosen is None:
             kind = described["network"]["type"]
             raise WrongDirectory(f"the network in {directory} is a {kind} of your own: give it again, as `network=...`")
-        statement = dataclasses.replace(statement, network=chosen)
+        stated = restated(statement.problem, described["settings"]["intervals"])
+        statement = dataclasses.replace(statement, problem=stated, network=chosen)
         again, before = outline(statement), described["statement"]
         for name in again | before:
             if again.get(name) != before.get(name):
