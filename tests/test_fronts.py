@@ -215,6 +215,7 @@ def test_stage_one_goes_as_far_as_the_error_asks():
     assert (
         method(several).fallen == 1e-10 and method(one).fallen == method(several, precision="single").fallen == math.inf
     )
+    assert method(several).warm_up == method(one, warm_up=10).warm_up == 10 and method(one).warm_up == 0
     assert method(several).targets == CAREFUL and method(one).targets == ds.FAST.targets
     assert method(several).no_damping == pytest.approx((0.05 * 1e-8) ** 2)
     assert method(several, tol=1e-10).no_damping == pytest.approx((0.05 * 1e-10) ** 2)

@@ -10,11 +10,13 @@ import pytest
 import dsgnar as ds
 from dsgnar.calculus.precision import x64
 from dsgnar.problem.scales import estimate
+from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving import headstart, intervals, judging
 from dsgnar.solving.context import Context
 from dsgnar.solving.headstart import near_initial_values, near_rough_solution
 from dsgnar.solving.rough import in_slices
 from dsgnar.solving.settings import Settings
+from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.stop import StopReason
 from dsgnar.solving.survey import carried_far, rough_solution, seen_in_slices_only, survey
 from small import problem as heat
@@ -115,6 +117,39 @@ def test_a_hard_problem_begins_with_one(given, monkeypatch):
     monkeypatch.setattr(headstart, "near_rough_solution", lambda context, *_: led.append(1) or context.first + 1)
     context = Context.of(heat(), given, Settings(precision="double"))
     assert len(led) == (given is None) and context.start().iterate.theta.shape == context.first.shape
+
+
+def epidemic(slope=0.0):
+    """What begins with a hundredth and grows by four powers of ten, if it grows; by residuals alone it need not."""
+    new = lambda S, I: 10 * S * I
+    conditions = {
+        "S": ds.interior(lambda S, I: S.t - 0.1 * S.xx + new(S, I)),
+        "I": ds.interior(lambda S, I: I.t - 0.1 * I.xx - new(S, I) + 1.5 * I),
+        "S0": ds.initial(lambda S: S - 1),
+        "I0": ds.initial(lambda I, x: I - 1e-3 * jnp.exp(-((x - 0.8) ** 2) / 0.05)),
+        "ends": ds.boundary(lambda S: S.n),
+        "other ends": ds.boundary(lambda I: I.n - slope),
+    }
+    return ds.Problem(ds.Box(x=(0, 4), t=(0, 1.5)), ("S", "I"), conditions)
+
+
+def test_what_grows_from_small_values_is_seen_in_slices():
+    problem = epidemic()
+    scales = foreseen(problem)
+    assert scales.unknowns[1] >= 32 * estimate(problem).unknowns[1]
+    assert seen_in_slices_only(problem, scales)
+    rough, left = rough_solution(problem, scales)
+    assert left < 0.02 and rough.at(np.array([[0.8, 1.5]]))[0, 1] > 0.1
+    with_parts = with_singular_parts(epidemic(slope=1e-3), scales)
+    assert with_parts.implied and rough_solution(with_parts, scales) is rough_solution(with_parts.stated, scales)
+
+
+@pytest.mark.parametrize("slope, begins", [(1e-3, True), (10.0, False)])
+def test_slight_singular_parts_are_no_reason_for_no_head_start(slope, begins):
+    context = Context.of(epidemic(slope), ds.MLP((4,)), Settings(precision="double", scales={"S": 1.0, "I": 0.25}))
+    assert context.problem.implied
+    theta = near_rough_solution(context, context.problem.domain, 1)
+    assert (theta is not None) == begins
 
 
 def hump(linear=True):

@@ -288,3 +288,19 @@ def test_levels_are_the_same_in_other_units():
         },
     )
     assert estimate(kelvin).levels == estimate(other).levels
+
+
+@pytest.mark.parametrize("half", [0.3, 1e6])
+def test_poles_of_a_law_do_not_set_the_size_of_its_equation(half):
+    """a/(a + 0.3) has a pole at a = -0.3, which stand-ins come near and no concentration does."""
+    problem = ds.Problem(
+        ds.Box(x=(0, 1), y=(0, 1), t=(0, 6)),
+        ("a", "b"),
+        {
+            "prey": ds.interior(lambda a, b: a.t - 0.01 * ds.laplacian(a) - a * (1 - a) + a * b / (a + half)),
+            "hunters": ds.interior(lambda a, b: b.t - 0.01 * ds.laplacian(b) - 0.9 * a * b / (a + half) + 0.4 * b),
+            "a0": ds.initial(lambda a, x, y: a - 0.5 - 0.3 * jnp.cos(jnp.pi * x) * jnp.cos(2 * jnp.pi * y)),
+            "b0": ds.initial(lambda b, y: b - 0.4 - 0.2 * jnp.cos(jnp.pi * y)),
+        },
+    )
+    assert max(estimate(problem).conditions[:2]) <= 2

@@ -15,7 +15,8 @@ from dsgnar.solving.correction import FULL, HALF, ROUNDING, LeastSquares
 from dsgnar.solving.model import default_network, slower
 from dsgnar.solving.rough import Rough
 from dsgnar.solving.sizing import foreseen
-from dsgnar.solving.survey import SLOWEST, Survey, survey
+from dsgnar.solving.spectrum import SLOWEST, Survey
+from dsgnar.solving.survey import survey
 
 
 def waves(k: float, length: float = 1.0, size: float = 1.0) -> ds.Problem:

@@ -59,6 +59,11 @@ class Problem:
         self.requests  # noqa: B018 - found now, outside of any function that JAX traces
         check_residuals(self)
 
+    @property
+    def stated(self) -> "Problem":
+        """The problem as it was before singular parts that it implies were added."""
+        return self.__dict__.get("_stated", self)
+
     @cached_property
     def outputs(self) -> tuple[str, ...]:
         """All that is sought: unknowns, then coefficients."""

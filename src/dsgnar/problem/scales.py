@@ -51,6 +51,7 @@ STAND_INS = 4
 STEEP = 4.0  # terms that are so much larger than the rest where they should balance it grow faster than linearly
 LITTLE = 0.25  # a standard deviation over the mean
 WILD = 1e9  # times the median of a residual: beyond what stand-ins should make of it
+POLE = 4.0  # by which the root mean square over all stand-ins exceeds that of the median of them, where some are near a pole
 HUGE = 1e150  # whose square is not finite
 HALVINGS = 60  # of a size, at most
 FAR = 32.0  # sources that ask for more than this times the given values set the size
@@ -180,7 +181,7 @@ class _Measured:
         direction = jnp.asarray([float(u == name) for u in self.problem.outputs])
         nothing = self._residual(sizes, self.points, self.which)
         rest = math.hypot(_rms(nothing), self.measured)
-        slope = _rms(self._slope(sizes, direction, self.points, self.which))
+        slope = _typical(self._slope(sizes, direction, self.points, self.which))
         size = rest / slope if slope > 0 else 0.0
         terms = lambda: _rms(self._residual(sizes + size * direction, self.points, self.which) - nothing)
         if 0 < size < math.inf and terms() > STEEP * rest > 0:
@@ -205,7 +206,17 @@ class _Measured:
         return not np.max(values) <= WILD * np.median(values)
 
     def terms(self, sizes) -> float:
-        return math.hypot(_rms(self._size(sizes, self.points, self.which)), self.measured)
+        return math.hypot(_typical(self._size(sizes, self.points, self.which)), self.measured)
+
+
+def _typical(values: Float[Array, "stand_ins n"]) -> float:
+    """A root mean square; where single stand-ins are near a pole of the residual, of what others make of the same points.
+
+    Laws such as u / (u + 1) have poles that no solution comes near.
+    """
+    known = np.where(np.abs(values) < HUGE, np.abs(values), np.nan)
+    usual = _rms(np.nanmedian(known[:, np.isfinite(known).any(axis=0)], axis=0))
+    return usual if _rms(values) > POLE * usual > 0 else _rms(values)
 
 
 def _rms(values) -> float:

@@ -6,14 +6,15 @@ singular, and no network follows it. Its singular part is known.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache, partial
 
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from dsgnar.calculus.precision import x64
 from dsgnar.problem.breaks import initial_breaks
@@ -26,17 +27,31 @@ from dsgnar.problem.scales import Scales
 from dsgnar.problem.shape_layers import shape_layers
 from dsgnar.problem.wedges import wedges
 
+SLIGHT = 0.02  # a part over the size of its unknown that a rough solution may leave out
 LARGEST = 32.0  # a part over the size of its unknown at the far end of the box; where it is larger, other terms take over
 
 
 def with_singular_parts(problem: Problem, scales: Scales) -> Problem:
     """The problem with the singular parts that it implies; itself where there are none, or they are found already."""
-    found = {} if problem.implied else singular_parts(problem, scales)
-    if not found:
+    return problem if problem.implied else with_parts(problem, singular_parts(problem, scales))
+
+
+def with_parts(problem: Problem, parts: Mapping[str, Callable]) -> Problem:
+    """The problem with these singular parts; itself where there are none."""
+    if not parts:
         return problem
-    with_parts = copy(problem)  # not made anew: the statement has been checked
-    object.__setattr__(with_parts, "implied", found)
-    return with_parts
+    having = copy(problem)  # not made anew: the statement has been checked
+    object.__setattr__(having, "implied", parts)
+    object.__setattr__(having, "_stated", problem)
+    return having
+
+
+def slight(problem: Problem, scales: Scales, points: Float[np.ndarray, "n d"]) -> bool:
+    """Whether the singular parts are small at all of these points, against the sizes of their unknowns."""
+    sizes = dict(zip(problem.unknowns, scales.unknowns, strict=True))
+    at = dict(zip(problem.domain.axes, jnp.asarray(points).T, strict=True))
+    largest = lambda part: float(jnp.max(jnp.abs(jax.vmap(lambda at: part(**at))(at))))
+    return all(largest(part) <= SLIGHT * sizes[name] for name, part in problem.implied.items())
 
 
 @lru_cache(maxsize=8)

@@ -35,6 +35,7 @@ from dsgnar.problem.domain import Box, Interior
 from dsgnar.problem.doubts import highest
 from dsgnar.problem.sampling import Sampling, sample
 from dsgnar.problem.scales import estimate
+from dsgnar.problem.singular import slight, with_parts
 from dsgnar.solving.correction import Correction
 from dsgnar.solving.forecast import System
 from dsgnar.solving.rough import NEAR
@@ -54,7 +55,7 @@ TAKES, TAKES_1D = 30.0, 3.0  # seconds, at most or so: no head start where fewer
 def at_once(context: "Context") -> np.ndarray | None:
     """Parameters for a first attempt at a hard problem; None for others."""
     scales, few = context.settings.scales, context.settings.max_seconds < TAKES
-    if few or scales is None or not _can_be_found(context.problem):
+    if few or scales is None or not _can_be_found(context):
         return None
     if seen_in_slices_only(context.problem, scales) or seen_as_given_only(context.problem, scales):
         return near_rough_solution(context, context.problem.domain, 0)
@@ -64,7 +65,7 @@ def at_once(context: "Context") -> np.ndarray | None:
 def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray | None:
     """Parameters for a part of the domain that are fitted to a rough solution there; None where none is known."""
     problem, scales = context.problem, context.settings.scales
-    if scales is None or not _can_be_found(problem):
+    if scales is None or not _can_be_found(context):
         return None
     found = rough_solution(problem, scales)
     if found is None or not found[1] <= NEAR:
@@ -88,7 +89,7 @@ def near_initial_values(context: "Context", box: Box, tries: int) -> np.ndarray 
     space holds their solution; a nonlinear front was found with much more regularisation (docs/notes.md).
     """
     problem, scales = context.problem, context.settings.scales
-    if scales is None or not _can_be_found(problem) or not carried_far(problem, scales):
+    if scales is None or not _can_be_found(context) or not carried_far(problem, scales):
         return None
     given, fresh = [given_first(problem, name) for name in problem.unknowns], _fresh(context, tries)
     if None in given or fresh is None:
@@ -115,7 +116,7 @@ def _fitted(context: "Context", box: Box, points: np.ndarray, values: Values, th
     assert scales is not None
     at = dict(zip(box.axes, points.T, strict=True))
     conditions = {f"{of[0]} {of[1]}": _value(*of, at, column) for of, column in values.items()}
-    wanted = Problem(box, problem.unknowns, conditions, periodic=problem.periodic)
+    wanted = with_parts(Problem(box, problem.unknowns, conditions, periodic=problem.periodic), problem.implied)
     sizes = dict(zip(problem.unknowns, scales.unknowns, strict=True))
     resolved = replace(settings, precision="double", intervals=1, quantity=None, scales=estimate(wanted, sizes))
     inner = type(context).of(wanted, context.model.network, resolved)
@@ -128,12 +129,16 @@ def _fitted(context: "Context", box: Box, points: np.ndarray, values: Values, th
     return np.asarray(iterate.theta, DTYPES[settings.precision])
 
 
-def _can_be_found(problem: Problem) -> bool:
+def _can_be_found(context: "Context") -> bool:
     """Whether a rough solution is what a network is to begin with.
 
-    Not beside singular parts, which no space holds, nor where the network is only what hard values leave.
+    Not beside singular parts, which no space holds, unless they are small; nor where the network is only what hard values
+    leave.
     """
-    return not (problem.implied or problem.hard or problem.inverse or problem.domain.shaped or System.of(problem))
+    problem, scales = context.problem, context.settings.scales
+    if scales is None or problem.hard or problem.inverse or problem.domain.shaped or System.of(problem):
+        return False
+    return not problem.implied or slight(problem, scales, _points(context, problem.domain, 0))
 
 
 def _bent_where(context: "Context", theta: np.ndarray, rough: Correction, box: Box) -> np.ndarray:

@@ -23,7 +23,8 @@ from dsgnar.problem.singular import with_singular_parts
 from dsgnar.solving.forecast import orders
 from dsgnar.solving.march import Intervals, March
 from dsgnar.solving.sources import followed
-from dsgnar.solving.survey import SLOWEST, begin_with, survey
+from dsgnar.solving.spectrum import SLOWEST, begin_with
+from dsgnar.solving.survey import survey
 
 Network = Architecture | Callable
 

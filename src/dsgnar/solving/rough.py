@@ -32,6 +32,7 @@ ROWS = 2  # points of all interior conditions together for each function; others
 STEPS = 6  # of Newton's method
 SHORTEST = 0.2  # of the steps that are tried
 RIDGE = 1e-12
+TOLD = 1e-8  # share of all residuals from which on given values say something, and are no rounding
 NOT_FINITE = 1e30  # what counts as a residual where there is none
 SMOOTH = 1e-3  # by which the first fit prefers low degrees
 HELD = 0.02  # share of the residual that may be left; more, and nothing is known
@@ -92,11 +93,21 @@ class Rough:
         nothing = np.linalg.norm(self._residual(tables, zero))
         if not 0 < nothing < NOT_FINITE:
             return Found(space, zero, math.nan)  # no residual at all, or one that zero does not have
-        c, left = self._newton(tables, zero)
-        if left > HELD * nothing and self.plain:
+        c = self._newton(tables, zero)
+        left = self._left(tables, c)
+        if left > HELD and self.plain:
             near = self._step(tables, zero, self.plain, SMOOTH * (1.0 + space.degrees.sum(axis=1)))
-            c, left = min((c, left), self._newton(tables, near), key=lambda found: found[1])
-        return Found(space, c, float(left / nothing))
+            another = self._newton(tables, near)
+            left, c = min((left, c), (self._left(tables, another), another), key=lambda found: found[0])
+        return Found(space, c, left)
+
+    def _left(self, tables: dict, c: np.ndarray) -> float:
+        """The share of the residual that is left: of all, or of given values that larger ones would hide."""
+        size = lambda c, *names: float(np.linalg.norm(self._residual(tables, c, set(names) or None)))
+        zero = np.zeros_like(c)
+        nothing = {name: size(zero, name) for name in self.plain} if not self.handed else {}
+        told = [name for name, without in nothing.items() if without > TOLD * size(zero)]
+        return max(size(c) / size(zero), *(size(c, name) / nothing[name] for name in told), 0.0)
 
     def affine(self, space: Polynomials) -> bool:
         """Whether the equations are linear: then it is the space that does not hold the solution, not Newton's method."""
@@ -117,8 +128,8 @@ class Rough:
         make = partial(derivative, space, self.box)
         return {name: {key: make(points, key) for key in asked[name]} for name, points in self.points.items()}
 
-    def _newton(self, tables: dict, c: np.ndarray) -> tuple[np.ndarray, float]:
-        """Coefficients of a rough solution, and the norm of its residual."""
+    def _newton(self, tables: dict, c: np.ndarray) -> np.ndarray:
+        """Coefficients of a rough solution."""
         ridge = np.full(len(c), RIDGE)
         now = first = float(np.linalg.norm(self._residual(tables, c)))
         for _ in range(STEPS):
@@ -132,7 +143,7 @@ class Rough:
             c, before, now = c + a * e, now, after
             if now < 1e-6 * first or (a == 1 and now > 0.7 * before):
                 break
-        return c, now
+        return c
 
     def _at(self, tables: dict, c: np.ndarray, name: str) -> np.ndarray:
         """The derivatives that conditions ask for, at the points of one of them; zero where this one does not."""

@@ -113,7 +113,7 @@ class Settings:
         chosen = replace(self, precision=precision, enough=enough)
         if many:
             return replace(chosen, method=chosen._in_several(problem)) if scaled else chosen
-        chosen = replace(chosen, method=chosen._begun(problem)) if scaled else chosen
+        chosen = replace(chosen, method=chosen._in_one(problem)) if scaled else chosen
         points = self.points or min(chosen.chosen_method().points, POINTS_1D)
         most = self.max_points or max(points, min(chosen.chosen_method().max_points, 4 * POINTS_1D))
         return replace(chosen, points=points, max_points=most)
@@ -139,21 +139,21 @@ class Settings:
             method = replace(method, no_damping=max(least, min(SMALL, (MARGIN * sought) ** 2)))
         return method
 
-    def _begun(self, problem: Problem) -> Method:
-        """The method for initial value problems in one variable, where nothing else was asked for.
+    def _in_one(self, problem: Problem) -> Method:
+        """The method for one variable, where nothing else was asked for.
 
-        Networks are small there: a sketch with a row for each parameter costs little more than one of half of that, lambda
-        falls in half of the iterations, and beyond `SETTLED` stage 1 has nothing left to seek. Compiling takes longer than
-        iterating, so that the first iterations are not worth kernels of their own. Boundary value problems ended less
-        accurate with all of that (bratu, seed 1: 4.9e-10 instead of 2e-15).
+        Compiling takes longer than iterating, so that first iterations in single precision are not worth kernels of their
+        own. The networks of initial value problems are small: a sketch with a row for each parameter costs little more than
+        one of half of that, lambda falls in half of the iterations, and beyond `SETTLED` stage 1 has nothing left to seek.
+        Boundary value problems ended less accurate with that (bratu, seed 1: 4.9e-10 instead of 2e-15).
         """
         method = self.method if isinstance(self.method, Method) else METHODS[self.method]
+        if self.warm_up is None and method.warm_up == FAST.warm_up:
+            method = replace(method, warm_up=0)
         if System.of(problem) is None:
             return method
         if method.sketch_share == FAST.sketch_share:
             method = replace(method, sketch_share=1.0)
-        if self.warm_up is None and method.warm_up == FAST.warm_up:
-            method = replace(method, warm_up=0)
         if self.precision == "double" and method.no_damping == FAST.no_damping:
             method = replace(method, no_damping=SETTLED)
         if self.precision == "double" and (method.fallen, method.long_wait) == (FAST.fallen, FAST.long_wait):

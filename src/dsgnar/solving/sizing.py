@@ -19,7 +19,7 @@ from dsgnar.problem.scales import Scales, estimate, power_of_two
 from dsgnar.solving.forecast import forecast
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.state import RunState
-from dsgnar.solving.survey import survey
+from dsgnar.solving.survey import sizes
 from dsgnar.solving.verdict import SAMPLE
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ def _foreseen(problem: Problem, given: tuple[tuple[str, float], ...], surveyed: 
         return scales
     seen = forecast(problem, scales)
     if seen is None and surveyed:
-        look = survey(problem, scales)
-        seen = None if look is None else look.sizes
+        seen = sizes(problem, scales)
     for name, size, rough in zip(problem.unknowns, scales.unknowns, seen or scales.unknowns, strict=True):
         ratio = power_of_two(rough / size)
         if name not in known and rough > 0 and not 1 / FAR < ratio < FAR:

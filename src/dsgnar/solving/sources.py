@@ -13,7 +13,8 @@ from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.scales import Scales
 from dsgnar.solving.given import ends
-from dsgnar.solving.survey import FAST, frequency, survey
+from dsgnar.solving.spectrum import FAST, frequency
+from dsgnar.solving.survey import survey
 
 LEFT = 1e-3  # share of the energy beyond the degree at which a source is said to end
 

@@ -2,20 +2,17 @@
 
 Networks find what varies slowly by themselves. A wave of ten periods they do not find: the loss never leaves that of u = 0.
 So the problem is first solved roughly, by least squares in a linear space (`rough.py`); that may fail, and then nothing is
-known. The energy of the coefficients by degree shows how fast the solution varies along each axis: the
-Chebyshev coefficients of cos(w xi) end at a degree of about w + 2 + 1.3 w^(1/3), those along a periodic axis at w.
+known. The coefficients tell how fast the solution varies along each axis (`spectrum.py`).
 
 Where it varies fast, the network begins with sines of these frequencies. The rough solution itself serves where a first
 attempt fails: the next one begins near it (`headstart.py`).
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from dsgnar.calculus.jets import Truncation
 from dsgnar.calculus.precision import x64
 from dsgnar.calculus.spaces import Polynomials
 from dsgnar.calculus.streams import stream
@@ -25,10 +22,11 @@ from dsgnar.problem.inverse import plain
 from dsgnar.problem.sampling import sample
 from dsgnar.problem.scales import Scales, estimate
 from dsgnar.problem.softened import softened
-from dsgnar.solving.correction import Correction, Piece, inward
-from dsgnar.solving.given import FULL, ends
+from dsgnar.solving.correction import Correction, Piece, derivative
+from dsgnar.solving.given import ends
 from dsgnar.solving.march import March, why_not
 from dsgnar.solving.rough import HELD, STRETCH, Found, Rough, in_slices
+from dsgnar.solving.spectrum import Survey, frequency, of_slices, of_solution, sizes_of
 
 COLUMNS = 300, 700  # functions in all: a quick look, and a closer one where that does not hold the solution
 COLUMNS_1D = 80, 240  # and for each unknown of one variable
@@ -37,48 +35,12 @@ MORE = 2  # times as many for linear problems that these do not hold: a packet i
 WIDEST = 3  # times as many for those whose data vary fast along some axes only
 GIVEN = 1e-6  # share of the energy beyond the degree at which data are said to end there
 FEWEST = 4  # the degree along other axes, at least
-ENERGY = 1e-4  # share of the energy beyond the degree at which a solution is said to end
 LOST = 0.5  # a share that more functions do not help: Newton's method does not find the solution
 NEARLY = 0.1  # a share with which a space that is stretched along one axis may do
 ROUGHLY = 0.15  # and of that of linear equations: no other solution is nearer
-FAST, FAST_PERIODIC = 7.5, 20.0  # frequencies from which on a network needs to be told
-MIXED = 0.4  # slopes over frequencies from which on several waves oscillate, and nothing is localised
-STEEP = 1.5  # slopes over frequencies beyond which something is a layer
-SAMPLE = 1000  # points at which slopes are compared with values
-SLOWEST = 2.0  # with which a network begins along an axis
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What was seen along each axis, in radians per half-width: where the spectrum ends, and |du/dxi| over |u|.
-
-    For an oscillation the two agree. Something localised varies less as a whole than its spectrum is wide, and a layer at an
-    end has slopes that no oscillation of its spectrum has: neither is found sooner from sines (docs/notes.md).
-    """
-
-    frequencies: tuple[float, ...]
-    slopes: tuple[float, ...]
-    periodic: tuple[bool, ...]
-    left: float  # share of the residual
-    sizes: tuple[float, ...]  # root mean squares of the unknowns
-
-    @property
-    def fast(self) -> bool:
-        """Whether the solution oscillates so much that networks do not find it by themselves.
-
-        Harmonics of a periodic axis come more easily.
-        """
-        seen = zip(self.frequencies, self.slopes, self.periodic, strict=True)
-        return any(self._oscillates(f, s, FAST_PERIODIC if p else FAST) for f, s, p in seen)
-
-    def _oscillates(self, frequency: float, slope: float, fast: float) -> bool:
-        """Whether it does along an axis. A slow wave with a fast one on it has a slope between theirs."""
-        mixed = len(self.frequencies) > 1 and slope >= MIXED * frequency
-        return frequency >= fast and (slope >= fast or mixed) and slope <= STEEP * frequency
-
-    def begin_with(self) -> tuple[float, ...]:
-        """Frequencies for the first layer of a network."""
-        return begin_with(self.frequencies)
+SURE = 1e-3  # a share with which nobody asks whether there is another solution
+SMALL, ANOTHER = 0.02, 0.5  # the share in slices with which theirs counts, and the relative difference that makes another
+SAMPLE = 1000  # points at which solutions are compared
 
 
 @x64
@@ -89,12 +51,25 @@ def survey(problem: Problem, scales: Scales) -> Survey | None:
     if seen is not None or best is None or not linear:
         return seen  # packets of nonlinear waves were found sooner by networks that had not been told (docs/notes.md)
     found = _in_slices(problem, scales)
-    return None if found is None else _seen_in_slices(*found)
+    return None if found is None else of_slices(*found)
+
+
+@x64
+def sizes(problem: Problem, scales: Scales) -> tuple[float, ...] | None:
+    """Root mean squares of the unknowns in a rough solution; of one in slices of time, where a survey sees nothing."""
+    seen = survey(problem, scales)
+    if seen is not None:
+        return seen.sizes
+    problem, scales = _soft(problem, scales)
+    _, best, linear = _look(problem, scales)
+    found = None if best is None else _in_slices(problem, scales, thorough=linear)
+    return None if found is None else sizes_of(found[0])
 
 
 @lru_cache(maxsize=8)
 def _soft(problem: Problem, scales: Scales) -> tuple[Problem, Scales]:
-    """A problem without hard values, and the sizes of its conditions."""
+    """A problem without hard values and singular parts, and the sizes of its conditions."""
+    problem = problem.stated
     soft = softened(problem)
     if soft is problem:
         return problem, scales
@@ -103,12 +78,14 @@ def _soft(problem: Problem, scales: Scales) -> tuple[Problem, Scales]:
 
 def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:
     """Whether a rough solution was found, but not in all of the time at once: a hard problem."""
+    problem, scales = _soft(problem, scales)
     seen, best, linear = _look(problem, scales)
     return seen is None and best is not None and _in_slices(problem, scales, thorough=linear) is not None
 
 
 def seen_as_given_only(problem: Problem, scales: Scales) -> bool:
     """Whether a linear problem was seen in a space that was made for its data, and in no other: a hard one, too."""
+    problem, scales = _soft(problem, scales)
     seen, best, linear = _look(problem, scales)
     return seen is not None and linear and best is not None and best.made and best.left <= HELD
 
@@ -116,6 +93,7 @@ def seen_as_given_only(problem: Problem, scales: Scales) -> bool:
 @x64
 def carried_far(problem: Problem, scales: Scales) -> bool:
     """Whether equations in time and several variables are linear, and no small space holds their solution."""
+    problem, scales = _soft(problem, scales)
     seen, best, linear = _look(problem, scales)
     held = seen is not None and seen.left <= HELD
     if best is None or held or problem.domain.time is None or problem.domain.dimension == 1:
@@ -124,13 +102,17 @@ def carried_far(problem: Problem, scales: Scales) -> bool:
     return linear or few.affine(Polynomials.of(FEW, few.periodic))
 
 
-@lru_cache(maxsize=8)
 @x64
 def rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float] | None:
     """The best rough solution that could be found, and the share of the residual that it leaves.
 
     Where those of a survey leave much, it is sought in slices of time, or with more functions.
     """
+    return _rough_solution(*_soft(problem, scales))
+
+
+@lru_cache(maxsize=8)
+def _rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float] | None:
     _, best, _ = _look(problem, scales)
     domain, even = problem.domain, (1,) * problem.domain.dimension
     if best is None:
@@ -154,30 +136,34 @@ def _in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple
     return in_slices(problem, scales, thorough) if cut else None
 
 
-def _seen_in_slices(rough: Correction, left: float) -> Survey | None:
-    """The frequencies of a rough solution in slices: along axes of space those of any slice, along time as slopes tell."""
-    box = rough.pieces[0].box
-    slices = [(piece.space, piece.coefficients) for piece in rough.pieces if isinstance(piece.space, Polynomials)]
-    looks = [_slopes(*one) for one in slices]
-    slopes = np.median([slope for slope, _ in looks], axis=0)
-    sizes = np.sqrt(np.mean(np.square([size for _, size in looks]), axis=0))
-    frequencies = np.max([_frequencies(*one, max(ENERGY, left**2)) for one in slices], axis=0)
-    time = box.index(str(box.time))
-    slopes[time] *= len(slices)
-    frequencies[time] = slopes[time]
-    if not np.isfinite(frequencies).all():
-        return None
-    seen, steep, size = (tuple(values.tolist()) for values in (frequencies, slopes, sizes))
-    return Survey(seen, steep, slices[0][0].periodic, left, size)
-
-
 @lru_cache(maxsize=8)
 @x64
 def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None, bool]:
     """What was seen, the best of the rough solutions that were made for it, and whether the equations are linear.
 
-    The last is not asked where something was seen.
+    The last is not asked where something was seen. What grows from small values, such as an epidemic, may have another
+    solution with small residuals over all of the time, in which it does not. Slices of time find the one that grows.
     """
+    seen, best, linear = _at_once(problem, scales)
+    if seen is None or best is None or best.left <= SURE or not _differs(problem, scales, best):
+        return seen, best, linear
+    return None, best._replace(left=1.0), False
+
+
+def _differs(problem: Problem, scales: Scales, found: Found) -> bool:
+    """Whether a rough solution in slices of time is quite another one than that of nonlinear equations over all of it."""
+    domain, rough = problem.domain, Rough(problem, scales, found.space.size)
+    slices = None if rough.affine(found.space) else _in_slices(problem, scales, thorough=False)
+    if slices is None or not slices[1] <= SMALL:
+        return False
+    points = sample(Interior(), domain, SAMPLE, stream(0, "survey", "slices"))
+    zero = (0,) * domain.dimension
+    there, here = slices[0].at(points), derivative(found.space, domain, points, zero) @ found.coefficients
+    return bool(np.max(np.linalg.norm(here - there, axis=0) / np.linalg.norm(there, axis=0)) > ANOTHER)
+
+
+def _at_once(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None, bool]:
+    """The same from solutions over all of the time."""
     inverse = not plain(problem) or any(c.measured is not None for c in problem.conditions.values())
     if problem.known or inverse:
         return None, None, False  # what is added to the network, and what only data determine, is not part of the space
@@ -191,7 +177,7 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
         found = rough.solve(Polynomials.of(size, rough.periodic, stretch))
         if math.isfinite(found.left) and (best is None or found.left < best.left):
             best, shape = found, stretch
-        seen, limit = _seen(found, problem=problem), LOST if size == few else NEARLY if stretch == even else math.inf
+        seen, limit = of_solution(found, problem=problem), LOST if size == few else NEARLY if stretch == even else math.inf
         if seen is not None or (not found.left < limit and not rough.affine(found.space)):
             return seen, best, False
     if best is None or not rough.affine(best.space):
@@ -203,7 +189,7 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     if space is not None:  # in two variables total degrees are not much worse
         made = Rough(problem, scales, space.size).solve(space)._replace(made=True)
         best = made if made.left <= HELD else best
-    return _seen(best, HELD if best.left <= HELD else ROUGHLY, problem), best, True
+    return of_solution(best, HELD if best.left <= HELD else ROUGHLY, problem), best, True
 
 
 def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynomials | None:
@@ -220,64 +206,3 @@ def as_given(problem: Problem, most: int, periodic: tuple[bool, ...]) -> Polynom
     size = lambda degree: math.prod(end + 1 for end in limits(degree))
     degrees = [degree for degree in range(FEWEST, most) if size(degree) <= most]
     return Polynomials.box(limits(degrees[-1]), periodic) if degrees else None
-
-
-def _seen(found: Found, held: float = HELD, problem: Problem | None = None) -> Survey | None:
-    """The frequencies of a rough solution, if the space holds it; what is left of the residual hides as much of them.
-
-    A space that was made for the data ends where the solution does. On a shape values count inside only: in the rest of its
-    bounding box polynomials grow without bound (a torsion problem on an L had a size of 1,024 for values of 0.1).
-    """
-    space, coefficients, left, made = found
-    if not left <= held:
-        return None
-    frequencies = _frequencies(space, coefficients, ENERGY if held == HELD else left**2, math.inf if made else FULL)
-    if not np.isfinite(frequencies).all():
-        return None
-    slopes, sizes = _slopes(space, coefficients, _inside(problem))
-    return Survey(tuple(frequencies), slopes, space.periodic, left, sizes)
-
-
-def _inside(problem: Problem | None) -> np.ndarray | None:
-    """Points of a shape, in the coordinates of its bounding box; None of boxes."""
-    if problem is None or not problem.domain.shaped:
-        return None
-    return inward(problem.domain, sample(Interior(), problem.domain, SAMPLE, stream(0, "survey", "inside")))
-
-
-def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float, full: float = FULL) -> list[float]:
-    """Where the spectrum ends along each axis, up to a share of the energy; infinite where the space cuts it off."""
-    share = coefficients**2 / np.maximum(np.sum(coefficients**2, axis=0), 1e-300)  # of each unknown, whatever its units
-    energy, out = share.sum(axis=1), []
-    for i, wraps in enumerate(space.periodic):
-        by_degree = np.bincount(space.degrees[:, i], energy)
-        rest = np.cumsum(by_degree[::-1])[::-1] / by_degree.sum()
-        end = int(np.count_nonzero(rest > beyond)) - 1  # the last degree that counts
-        found = math.pi * ((end + 1) // 2) if wraps else frequency(end)
-        out.append(math.inf if end > full * (len(by_degree) - 1) else found)
-    return out
-
-
-def frequency(end: int) -> float:
-    """That of a cosine whose Chebyshev coefficients end at a degree."""
-    return max(0.0, end - 1 - 1.3 * (end + 1) ** (1 / 3))
-
-
-def begin_with(frequencies: tuple[float, ...]) -> tuple[float, ...]:
-    """Frequencies for the first layer of a network: half, since further layers make them faster; rounded upwards to powers
-    of two, so that no run depends on the last digits of a rough solution."""
-    return tuple(max(SLOWEST, 2.0 ** math.ceil(math.log2(f / 2))) if f > 0 else SLOWEST for f in frequencies)
-
-
-def _slopes(
-    space: Polynomials, coefficients: np.ndarray, inside: np.ndarray | None = None
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """|du/dxi| over |u - its mean| along each axis, of the unknown in which it is largest; and the sizes of all."""
-    dimension = len(space.periodic)
-    xi = stream(0, "survey", "slopes").uniform(-1, 1, (SAMPLE, dimension)) if inside is None else inside
-    u = space.derivative(xi, (0,) * dimension) @ coefficients
-    size = np.maximum(np.std(u, axis=0), 1e-9 * np.max(np.abs(u), axis=0, initial=0.0))
-    along = [space.derivative(xi, Truncation.unit(dimension, i, 1)) @ coefficients for i in range(dimension)]
-    steep = [np.sqrt(np.mean(d**2, axis=0))[size > 0] / size[size > 0] for d in along]
-    sizes = np.sqrt(np.mean(u**2, axis=0))
-    return tuple(float(np.max(s, initial=0.0)) for s in steep), tuple(map(float, sizes))
