@@ -96,3 +96,12 @@ def test_a_fair_attempt_is_not_begun_again_in_other_sizes(monkeypatch):
     monkeypatch.setattr(intervals.judging, "here", lambda context, state: (5e-3, 5e-3))
     anew = intervals.again(context, replace(state, times=(0.0, 1.0)))
     assert anew is None or anew.sizes is None
+
+
+def test_nor_is_one_at_all_of_the_time_for_a_shorter_one_that_fails():
+    """An epidemic was at 1.7e-3 when half of the time, which failed, asked for other sizes: u = 0 came back."""
+    context, state = grown(16.0)
+    part = replace(state, times=(0.0, 0.5), cuts=1)
+    assert intervals.again(context, part).sizes == (16.0,)
+    anew = intervals.again(context, replace(part, whole=state.iterate.theta))
+    assert anew is None or (anew.sizes is None and anew.whole is not None)

@@ -8,7 +8,7 @@ import pytest
 
 import dsgnar as ds
 from dsgnar.problem.scales import estimate
-from dsgnar.problem.softened import begins_hard, softened
+from dsgnar.problem.softened import _free, begins_hard, softened
 from dsgnar.solving.march import possible, restated
 from dsgnar.solving.settings import Settings
 from dsgnar.solving.survey import survey
@@ -58,6 +58,24 @@ def test_only_some_parts_are_softened_and_nothing_is_made_twice():
     assert begins_hard(stated) and not begins_hard(soft)
 
 
+def test_names_that_people_use_stay_theirs():
+    taken = WAVE | {"u at the start": ds.initial(lambda u: u.t)}
+    start = ds.Problem(ds.Box(x=(0, 1), t=(0, 1)), ("u",), taken, hard={"u": ds.Hard(0.0, on=ds.Initial())})
+    assert list(softened(start).conditions) == ["pde", "u at the start", "u at the start (2)"]
+    assert softened(start).conditions["u at the start"] is start.conditions["u at the start"]
+    assert [_free("u", dict.fromkeys(names)) for names in ((), ("u",), ("u", "u (2)"))] == ["u", "u (2)", "u (3)"]
+
+
+def test_residuals_need_not_be_finite_far_from_hard_values():
+    """Checks of the statement add hard values to what they try; conditions alone leave functions about zero."""
+    law = {"pde": ds.interior(lambda u: u.t - jnp.sqrt(u.value - 200) * u.xx)}
+    stated = ds.Problem(ds.Box(x=(0, 1), t=(0, 1)), ("u",), law, hard={"u": ds.Hard(300.0, on=ds.Initial())})
+    soft = softened(stated)
+    assert list(soft.conditions) == ["pde", "u at the start"] and not soft.hard
+    assert soft.requests.keys() == soft.conditions.keys() and stated.requests.keys() == {"pde"}
+    assert float(soft.residual("u at the start", lambda x: jnp.full(1, 301.0), jnp.array([0.5, 0.0]))) == 1.0
+
+
 def test_initial_values_are_conditions_only_where_time_is_cut():
     stated = wave(hard={"u": START})
     assert possible(stated, "auto") == "auto"
@@ -68,8 +86,10 @@ def test_initial_values_are_conditions_only_where_time_is_cut():
 def test_hard_initial_values_are_held_at_first_and_then_marched():
     stated, last = rod(hard=SINE), lambda: ds.MLP(widths=(30,) * 4)
     assert [s.intervals for _, s in _tries(stated, None, Settings(), last)] == [1, "auto", "auto"]
+    once, *_ = [s for _, s in _tries(stated, None, Settings(max_seconds=100), last)]
+    assert once.max_seconds == 40 and once.chosen_method().restarts == 0
     assert [s.intervals for _, s in _tries(stated, None, Settings(intervals=3), last)] == [3, 3]
-    assert [s.intervals for _, s in _tries(stated, None, Settings(method="paper"), last)] == [1]
+    assert len(list(_tries(stated, None, Settings(method="paper"), last))) == possible(stated, "auto", scaled=False) == 1
     tolerances = itertools.islice(_tries(stated, None, Settings(tol=1e-3), last), 2)
     assert [s.intervals for _, s in tolerances] == [1, "auto"]
     circuit = {"law": ds.interior(lambda i: i.t + i)}

@@ -180,10 +180,10 @@ class _Measured:
         sizes = jnp.asarray([starts.get(u, known.get(u, 0.0)) for u in self.problem.outputs])
         direction = jnp.asarray([float(u == name) for u in self.problem.outputs])
         nothing = self._residual(sizes, self.points, self.which)
-        rest = math.hypot(_rms(nothing), self.measured)
+        rest = math.hypot(_typical(nothing), self.measured)
         slope = _typical(self._slope(sizes, direction, self.points, self.which))
         size = rest / slope if slope > 0 else 0.0
-        terms = lambda: _rms(self._residual(sizes + size * direction, self.points, self.which) - nothing)
+        terms = lambda: _typical(self._residual(sizes + size * direction, self.points, self.which) - nothing)
         if 0 < size < math.inf and terms() > STEEP * rest > 0:
             for _ in range(HALVINGS):
                 if terms() <= rest:

@@ -5,7 +5,8 @@ a rough solution is sought, and a time interval after the first, which begins wi
 """
 
 import inspect
-from dataclasses import replace
+from collections.abc import Mapping
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -20,19 +21,36 @@ from dsgnar.problem.signature import Signature
 def softened(problem: Problem, kinds: tuple[type, ...] = (Initial, Boundary)) -> Problem:
     """The same problem, its hard values on parts of these kinds stated as conditions; itself where there are none.
 
-    The same problem always gives the same one, so that what was found out about it is not sought again.
+    The same problem always gives the same one, so that what was found out about it is not sought again. It is not checked
+    again: residuals need not be finite for functions that are far from the hard values.
     """
     hard, conditions = {}, dict(problem.conditions)
     for unknown, given in problem.hard.items():
+        kept = tuple(part for part in given.on if not isinstance(part, kinds))
         for part in (part for part in given.on if isinstance(part, kinds)):
             where = "at the start" if isinstance(part, Initial) else f"on {part.describe()}"
-            conditions[f"{unknown} {where}"] = _difference(problem, unknown, given.value, part, 0)
+            conditions[_free(f"{unknown} {where}", conditions)] = _difference(problem, unknown, given.value, part, 0)
             if isinstance(part, Initial) and given.rate is not None:
-                conditions[f"{unknown}.{problem.domain.time} {where}"] = _difference(problem, unknown, given.rate, part, 1)
-        kept = tuple(part for part in given.on if not isinstance(part, kinds))
+                rate = _difference(problem, unknown, given.rate, part, 1)
+                conditions[_free(f"{unknown}.{problem.domain.time} {where}", conditions)] = rate
         if kept:
-            hard[unknown] = Hard(given.value, on=kept)
-    return problem if len(conditions) == len(problem.conditions) else replace(problem, hard=hard, conditions=conditions)
+            begins = any(isinstance(part, Initial) for part in kept)
+            hard[unknown] = Hard(given.value, on=kept, rate=given.rate if begins else None)
+    if len(conditions) == len(problem.conditions):
+        return problem
+    soft = copy(problem)
+    for cached in ("requests", "_stated"):
+        soft.__dict__.pop(cached, None)
+    object.__setattr__(soft, "hard", hard)
+    object.__setattr__(soft, "conditions", conditions)
+    soft.requests  # noqa: B018 - found now, outside of any function that JAX traces
+    return soft
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that nothing else has."""
+    names = (name, *(f"{name} ({k})" for k in range(2, len(taken) + 3)))
+    return next(name for name in names if name not in taken)
 
 
 def begins_hard(problem: Problem) -> bool:

@@ -71,10 +71,10 @@ class Context:
         if settings.quantity is not None:
             settings.quantity.within(problem)  # raises what is wrong with it
         if isinstance(settings, Settings):
-            intervals = possible(problem, settings.intervals)
+            scaled = settings.chosen_method().scaled
+            intervals = possible(problem, settings.intervals, scaled)
             problem = restated(problem, intervals)
             settings = settings.for_problem(problem)
-            scaled = settings.chosen_method().scaled
             scales = foreseen(problem, settings.scales, surveyed=network is None) if scaled else None
         else:
             intervals, scales = settings.intervals, settings.scales

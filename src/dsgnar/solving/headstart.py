@@ -5,9 +5,9 @@ A rough solution in a linear space (`rough.py`) knows no such minima. A network 
 of the same optimiser, with the target ratio of stage 1, and goes on from there with the equations.
 
 Where a rough solution could be found in slices of time only, or in a space made for its data, the first attempt begins like
-that. Where equations in time are linear and no small space holds their solution, such as a pulse that travels, every attempt
-at the first interval begins near the initial values. Else it is no first choice: networks that were led there need more
-regularisation than those that found their own way (docs/method.md).
+that, and so do those at less of the time that follow. Where equations in time are linear and no small space holds their
+solution, such as a pulse that travels, every attempt at the first interval begins near the initial values. Else it is no
+first choice: networks that were led there need more regularisation than those that found their own way (docs/method.md).
 """
 
 import inspect
@@ -54,12 +54,16 @@ TAKES, TAKES_1D = 30.0, 3.0  # seconds, at most or so: no head start where fewer
 
 def at_once(context: "Context") -> np.ndarray | None:
     """Parameters for a first attempt at a hard problem; None for others."""
-    scales, few = context.settings.scales, context.settings.max_seconds < TAKES
-    if few or scales is None or not _can_be_found(context):
+    return None if context.settings.max_seconds < TAKES else led(context, context.problem.domain, 0)
+
+
+def led(context: "Context", box: Box, tries: int) -> np.ndarray | None:
+    """Parameters for an attempt at a hard problem, in all of the time or in a first part of it; None for others."""
+    problem, scales = context.problem, context.settings.scales
+    if scales is None or not _can_be_found(context):
         return None
-    if seen_in_slices_only(context.problem, scales) or seen_as_given_only(context.problem, scales):
-        return near_rough_solution(context, context.problem.domain, 0)
-    return near_initial_values(context, context.problem.domain, 0)
+    hard = seen_in_slices_only(problem, scales) or seen_as_given_only(problem, scales)
+    return near_rough_solution(context, box, tries) if hard else near_initial_values(context, box, tries)
 
 
 def near_rough_solution(context: "Context", box: Box, tries: int) -> np.ndarray | None:

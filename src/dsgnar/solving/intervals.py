@@ -15,7 +15,7 @@ residuals are far below the error with which a run is content.
 An attempt that ends fairly, with residuals that are large in few places (a sharp front), is followed by one at the same
 with half of the points there; from then on points stay that way, and intervals are cut as before.
 
-Where there is nothing to cut (no time, hard values, one interval that was asked for), a problem is begun again from other
+Where there is nothing to cut (no time, one interval that was asked for), a problem is begun again from other
 parameters, and the best attempt counts. Where values outgrow the sizes assumed, the whole is begun again (`sizing.py`).
 """
 
@@ -29,7 +29,7 @@ from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
 from dsgnar.solving.beginning import next_end, placed
-from dsgnar.solving.headstart import TAKES, TAKES_1D, near_initial_values, near_rough_solution
+from dsgnar.solving.headstart import TAKES, TAKES_1D, led, near_initial_values, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
 from dsgnar.solving.sizing import outgrown
@@ -160,7 +160,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
     size, goal = max(*judging.here(context, state), judging.local(context, state)), _goal(context, state)
     if size <= goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
-    sizes = outgrown(context, state) if size > FAILED else None  # a fair attempt is not thrown away
+    fair = size <= FAILED or state.whole is not None  # such an attempt is not thrown away
+    sizes = None if fair else outgrown(context, state)
     if sizes is not None:
         return _in_new_sizes(context, state, sizes)
     if size <= FAILED and _whole(context, state) and judging.accurate(context, state):
@@ -184,8 +185,8 @@ def again(context: "Context", state: RunState) -> RunState | None:
     state = replace(state, best=None, best_stop=None)  # of another interval than the next
     share = 0.5 if size <= FAILED else 0.25
     end = begin + share * (end - begin)
-    shorter = context.begin(state, _again(context, state, _share(context, begin, end)), end)
-    return replace(shorter, cuts=state.cuts + 1, best_residual=size)
+    first = _again(context, replace(state, times=(*state.times[:-1], end)), _share(context, begin, end))
+    return replace(context.begin(state, first, end), cuts=state.cuts + 1, best_residual=size)
 
 
 def _goal(context: "Context", state: RunState) -> float:
@@ -288,9 +289,9 @@ def _share(context: "Context", begin: float, end: float) -> float:
 
 
 def _again(context: "Context", state: RunState, share: float) -> np.ndarray:
-    settings, tries = context.settings, state.cuts + 1
+    settings, tries, part = context.settings, state.cuts + 1, context.collocation.domain(state)
     early = not state.finished and settings.max_seconds - state.seconds.solve >= TAKES
-    begun = near_initial_values(context, context.collocation.domain(state), tries) if early else None
+    begun = (led if share < 1 else near_initial_values)(context, part, tries) if early else None
     if begun is not None:
         return begun
     fresh = context.model.fresh(settings.precision, settings.seed, state.interval + 1000 * tries, share)

@@ -177,6 +177,7 @@ class Equation:
             out.append(math.sqrt(max(largest, 0.0) / len(at)))
         return tuple(out)
 
+    @np.errstate(over="ignore", invalid="ignore")  # an error that is far too large may not have a finite residual
     def nonlinear(self, k: int, piece: Piece) -> float:
         """What the linearisation misses over the size of its terms, in the worst condition."""
         unknowns, keys, worst = self.model.problem.unknowns, self.judge.keys, 0.0

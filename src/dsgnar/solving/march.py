@@ -107,13 +107,15 @@ def why_not(problem: Problem) -> str | None:
     return None
 
 
-def possible(problem: Problem, intervals: Intervals) -> Intervals:
+def possible(problem: Problem, intervals: Intervals, scaled: bool = True) -> Intervals:
     """The intervals that were asked for; one where automatic ones cannot be had.
 
-    Nor are they looked for where there are given points: a fit of all data at once knows more than one after the other.
+    Nor are they looked for where there are given points, since a fit of all data at once knows more than one after the
+    other, nor where a method in the problem's own units would have to restate hard values.
     """
     given = any(isinstance(condition.part, Points) for condition in problem.conditions.values())
-    if intervals == "auto" and (problem.domain.time is None or given or why_not(problem) is not None):
+    as_stated = given or (begins_hard(problem) and not scaled)
+    if intervals == "auto" and (problem.domain.time is None or as_stated or why_not(problem) is not None):
         return 1
     return intervals
 
@@ -121,6 +123,6 @@ def possible(problem: Problem, intervals: Intervals) -> Intervals:
 def restated(problem: Problem, intervals: Intervals) -> Problem:
     """The problem as time intervals need it: where time may be cut, its initial values are conditions.
 
-    In one variable they hold exactly all the same (`beginning.py`).
+    In initial value problems in one variable they hold exactly all the same (`beginning.py`).
     """
     return problem if intervals == 1 else softened(problem, (Initial,))

@@ -32,7 +32,7 @@ ROWS = 2  # points of all interior conditions together for each function; others
 STEPS = 6  # of Newton's method
 SHORTEST = 0.2  # of the steps that are tried
 RIDGE = 1e-12
-TOLD = 1e-8  # share of all residuals from which on given values say something, and are no rounding
+TOLD = 1e-3  # share of all residuals from which on initial values say something of their own
 NOT_FINITE = 1e30  # what counts as a residual where there is none
 SMOOTH = 1e-3  # by which the first fit prefers low degrees
 HELD = 0.02  # share of the residual that may be left; more, and nothing is known
@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
     space: Polynomials
     coefficients: Float[np.ndarray, "size unknowns"]
-    left: float  # share of the residual
+    left: float  # share of the residual, or of some initial values: these may have more than all of theirs left
     made: bool = False  # whether the space was made for the data
 
 
@@ -83,8 +83,8 @@ class Rough:
             self.weights[name] = 1 / (terms * math.sqrt(len(self.points[name])))
             if all(key == zero for keys in problem.requests[name].values() for key in keys):
                 self.plain.add(name)
-        later = [name for name, condition in problem.conditions.items() if isinstance(condition.part, Initial)]
-        self.handed = {} if before is None else {name: self._handed(name, before) for name in later}
+        self.begin = [name for name, condition in problem.conditions.items() if isinstance(condition.part, Initial)]
+        self.handed = {} if before is None else {name: self._handed(name, before) for name in self.begin}
 
     def solve(self, space: Polynomials) -> Found:
         """The rough solution in a space."""
@@ -102,12 +102,13 @@ class Rough:
         return Found(space, c, left)
 
     def _left(self, tables: dict, c: np.ndarray) -> float:
-        """The share of the residual that is left: of all, or of given values that larger ones would hide."""
+        """The share of the residual that is left, or of initial values that other conditions would hide, if that is more."""
         size = lambda c, *names: float(np.linalg.norm(self._residual(tables, c, set(names) or None)))
         zero = np.zeros_like(c)
-        nothing = {name: size(zero, name) for name in self.plain} if not self.handed else {}
-        told = [name for name, without in nothing.items() if without > TOLD * size(zero)]
-        return max(size(c) / size(zero), *(size(c, name) / nothing[name] for name in told), 0.0)
+        all_, begin = size(zero), [] if self.handed else [name for name in self.begin if name in self.plain]
+        nothing = {name: size(zero, name) for name in begin}
+        told = (name for name in begin if nothing[name] > TOLD * all_)
+        return max(size(c) / all_, *(size(c, name) / nothing[name] for name in told), 0.0)
 
     def affine(self, space: Polynomials) -> bool:
         """Whether the equations are linear: then it is the space that does not hold the solution, not Newton's method."""
@@ -158,14 +159,14 @@ class Rough:
             if names is None or name in names:
                 value = self._values[name](jnp.asarray(self._at(tables, c, name)), jnp.asarray(x))
                 out.append((np.asarray(value) - self.handed.get(name, 0.0)) * self.weights[name])
-        return np.nan_to_num(np.concatenate(out), nan=NOT_FINITE, posinf=NOT_FINITE, neginf=-NOT_FINITE)
+        return _finite(np.concatenate(out), NOT_FINITE)
 
     def _step(self, tables: dict, c: np.ndarray, names: set[str], ridge: np.ndarray) -> np.ndarray:
         """e of F'(u) e = -F(u) for some of the conditions."""
         blocks, unknowns = [], self.problem.unknowns
         for name, x in self.points.items():
             if name in names:
-                slopes = np.nan_to_num(self._slopes[name](jnp.asarray(self._at(tables, c, name)), jnp.asarray(x)))
+                slopes = _finite(self._slopes[name](jnp.asarray(self._at(tables, c, name)), jnp.asarray(x)), 0.0)
                 block = np.zeros((len(x), *c.shape))
                 for i, (unknown, key) in enumerate(self.keys):
                     if key in tables[name] and np.any(slopes[:, i]):
@@ -181,26 +182,36 @@ class Rough:
         return np.nan_to_num(e.reshape(c.shape))
 
 
-def in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple[Correction, float] | None:
+def _finite(values, instead: float) -> np.ndarray:
+    """Values whose squares can be added up; what is no number is another one instead."""
+    return np.clip(np.nan_to_num(np.asarray(values), nan=instead), -NOT_FINITE, NOT_FINITE)
+
+
+def in_slices(
+    problem: Problem, scales: Scales, thorough: bool = True, share: float = 1.0
+) -> tuple[Correction, float] | None:
     """A rough solution by slices of time, and the most of the residual that is left in one; None where one fails.
 
-    Unless it is sought thoroughly, in few slices only: those of a sharp front fail late, and take half a minute.
+    Unless it is sought thoroughly, in few slices only: those of a sharp front fail late, and take half a minute. With a
+    `share`, only the first of them.
     """
     for count, wider, functions in SLICES if thorough else SLICES[:1]:
-        found = _marched(problem, scales, count, wider, functions // len(problem.unknowns))
+        found = _marched(problem, scales, count, wider, functions // len(problem.unknowns), round(share * count))
         if found is not None:
             return found
     return None
 
 
 @lru_cache(maxsize=8)
-def _marched(problem: Problem, scales: Scales, count: int, wider: int, size: int) -> tuple[Correction, float] | None:
+def _marched(
+    problem: Problem, scales: Scales, count: int, wider: int, size: int, most: int
+) -> tuple[Correction, float] | None:
     """The same in so many slices, in spaces with higher degrees along the axes of space."""
     whole = problem.domain
     times = March(tuple(np.linspace(*whole.interval(str(whole.time)), count + 1).tolist()))
     stretch = tuple(1 if axis == whole.time else wider for axis in whole.axes)
     pieces, worst = [], 0.0
-    for k in range(times.count):
+    for k in range(most):
         box = times.domain(whole, k)
         rough = Rough(problem, scales, size, box, pieces[-1] if pieces else None)
         found = rough.solve(Polynomials.of(size, rough.periodic, stretch))
@@ -208,4 +219,4 @@ def _marched(problem: Problem, scales: Scales, count: int, wider: int, size: int
         if not found.left <= NEAR:
             return None
         pieces.append(Piece(box, found.space, found.coefficients))
-    return Correction(times, tuple(pieces)), worst
+    return Correction(March(times.times[: most + 1]), tuple(pieces)), worst

@@ -39,6 +39,8 @@ LOST = 0.5  # a share that more functions do not help: Newton's method does not 
 NEARLY = 0.1  # a share with which a space that is stretched along one axis may do
 ROUGHLY = 0.15  # and of that of linear equations: no other solution is nearer
 SURE = 1e-3  # a share with which nobody asks whether there is another solution
+NOISE = 1e-3  # of the size of an unknown, below which it is nothing
+BEGINNING = 0.25  # share of the time in which another solution shows
 SMALL, ANOTHER = 0.02, 0.5  # the share in slices with which theirs counts, and the relative difference that makes another
 SAMPLE = 1000  # points at which solutions are compared
 
@@ -129,11 +131,13 @@ def _rough_solution(problem: Problem, scales: Scales) -> tuple[Correction, float
 
 
 @x64
-def _in_slices(problem: Problem, scales: Scales, thorough: bool = True) -> tuple[Correction, float] | None:
+def _in_slices(
+    problem: Problem, scales: Scales, thorough: bool = True, share: float = 1.0
+) -> tuple[Correction, float] | None:
     """A rough solution in slices of time, where there is time that can be cut."""
     domain = problem.domain
     cut = domain.dimension > 1 and domain.time is not None and not domain.shaped and why_not(problem) is None
-    return in_slices(problem, scales, thorough) if cut else None
+    return in_slices(problem, scales, thorough, share) if cut else None
 
 
 @lru_cache(maxsize=8)
@@ -142,7 +146,8 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
     """What was seen, the best of the rough solutions that were made for it, and whether the equations are linear.
 
     The last is not asked where something was seen. What grows from small values, such as an epidemic, may have another
-    solution with small residuals over all of the time, in which it does not. Slices of time find the one that grows.
+    solution with small residuals over all of the time, in which it does not. Slices of time find the one that grows; then
+    nothing was seen, and all is left of the best that was made.
     """
     seen, best, linear = _at_once(problem, scales)
     if seen is None or best is None or best.left <= SURE or not _differs(problem, scales, best):
@@ -152,14 +157,21 @@ def _look(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None
 
 def _differs(problem: Problem, scales: Scales, found: Found) -> bool:
     """Whether a rough solution in slices of time is quite another one than that of nonlinear equations over all of it."""
-    domain, rough = problem.domain, Rough(problem, scales, found.space.size)
-    slices = None if rough.affine(found.space) else _in_slices(problem, scales, thorough=False)
-    if slices is None or not slices[1] <= SMALL:
+    if Rough(problem, scales, found.space.size).affine(found.space):
         return False
-    points = sample(Interior(), domain, SAMPLE, stream(0, "survey", "slices"))
-    zero = (0,) * domain.dimension
-    there, here = slices[0].at(points), derivative(found.space, domain, points, zero) @ found.coefficients
-    return bool(np.max(np.linalg.norm(here - there, axis=0) / np.linalg.norm(there, axis=0)) > ANOTHER)
+    domain, time = problem.domain, problem.domain.time
+    for share in (BEGINNING, 1.0):  # the beginning is found in a second
+        slices = _in_slices(problem, scales, thorough=False, share=share)
+        if slices is None or not slices[1] <= SMALL:
+            return False
+        points = sample(Interior(), domain, SAMPLE, stream(0, "survey", "slices"))
+        points = points[points[:, domain.index(str(time))] <= slices[0].march.times[-1]]
+        zero = (0,) * domain.dimension
+        there, here = slices[0].at(points), derivative(found.space, domain, points, zero) @ found.coefficients
+        size = np.maximum(np.linalg.norm(there, axis=0), NOISE * math.sqrt(len(points)) * np.array(scales.unknowns))
+        if not np.any(np.linalg.norm(here - there, axis=0) > ANOTHER * size):
+            return False
+    return True
 
 
 def _at_once(problem: Problem, scales: Scales) -> tuple[Survey | None, Found | None, bool]:

@@ -22,6 +22,7 @@ from dsgnar.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.softened import begins_hard
 from dsgnar.solving.estimate import NO_ESTIMATE
+from dsgnar.solving.forecast import System
 from dsgnar.solving.march import possible, restated
 from dsgnar.solving.method import FAST
 from dsgnar.solving.model import Network, default_network, other_network
@@ -29,10 +30,12 @@ from dsgnar.solving.settings import Settings, with_options
 from dsgnar.solving.sizing import foreseen
 from dsgnar.solving.solution import Solution
 from dsgnar.solving.sources import followed
+from dsgnar.solving.stop import StopReason
 from dsgnar.solving.verdict import Verdict
 
 FLOOR = 1e-7  # below the errors of single precision
 REACHED = {"single": 3e-5, "double": 1e-10}  # residuals over their terms that a healthy interval reaches
+AS_STATED = 0.4  # of the seconds, for an attempt with hard initial values before time is cut
 LEVELS = ((1.0, 1), (1.5, 2), (2.0, 4))  # width and points, as factors
 
 
@@ -108,12 +111,14 @@ def reach(
     for chosen, level in _tries(problem, network, settings, lambda: tried[-1].model.network):
         if tried and left <= 0:
             break
-        solution = attempt(chosen, level if left == math.inf else replace(level, max_seconds=left))
+        seconds = min(left, level.max_seconds or math.inf)
+        solution = attempt(chosen, level if seconds == math.inf else replace(level, max_seconds=seconds))
         tried.append(solution)
         assert solution.outcome is not None
         left -= solution.outcome.seconds["solve"] + solution.outcome.seconds["compile"]
         done = solution.verdict == "solved" if settings.tol is None else solution.outcome.tolerance_met is not False
-        if done or solution.outcome.stop.is_limit or solution.outcome.hidden:
+        limited = solution.outcome.stop.is_limit and not (solution.outcome.stop is StopReason.SECONDS and left > 0)
+        if done or limited or solution.outcome.hidden:
             break
     return _with_all_seconds(min(reversed(tried), key=_wrong), tried)
 
@@ -121,19 +126,16 @@ def reach(
 def _tries(
     problem: Problem, network: Network | None, settings: Settings, last: Callable[[], Network]
 ) -> Iterator[tuple[Network | None, Settings]]:
-    """What to try: hard initial values as they are stated first, where intervals would be found on the way.
+    """What to try: hard initial values as they are stated first, once, where intervals would be found on the way.
 
-    In one variable they hold exactly in every interval.
+    In initial value problems in one variable they hold exactly in every interval.
     """
-    scaled, several = settings.chosen_method().scaled, problem.domain.dimension > 1
-    if settings.intervals == "auto" and begins_hard(problem) and (several or not scaled):
-        once = replace(settings, intervals=1)
-        if not scaled or possible(problem, "auto") == 1:
-            settings = once
-        else:
-            yield network, once
-    problem = restated(problem, possible(problem, settings.intervals))
-    yield from kinds(problem, network, settings, last) if settings.tol is None else levels(problem, network, settings)
+    intervals = possible(problem, settings.intervals, settings.chosen_method().scaled)
+    soft = restated(problem, intervals)
+    if intervals == "auto" and begins_hard(problem) and System.of(soft) is None:
+        seconds = None if settings.max_seconds is None else AS_STATED * settings.max_seconds
+        yield network, replace(with_options(settings, {"restarts": 0}), intervals=1, max_seconds=seconds)
+    yield from kinds(soft, network, settings, last) if settings.tol is None else levels(soft, network, settings)
 
 
 def _check_tolerance(problem: Problem, settings: Settings) -> None:
