@@ -2,18 +2,20 @@
 
     python benchmarks/development.py                      all of them, seed 0
     python benchmarks/development.py heat,pendulum --seed 1 --set precision=double
-    python benchmarks/development.py heat --set tol=1e-6 --out runs/tol.jsonl
+    python benchmarks/development.py --seed 0,1,2 --tol 1e-3,1e-5,1e-7,1e-9 --out runs/tol.jsonl
     python benchmarks/development.py burgers,kdv          problems of the suite, as `ds.solve` takes them
 
 Each line shows the verdict and the estimate beside the relative l2 error, which the solver does not see. References are
 closed forms, the Cole-Hopf solution of Burgers' equation, and DOP853 with tolerances of 1e-13 for ordinary differential
-equations.
+equations. Rows that are in the file of `--out` already are not run again, so a table that was interrupted goes on.
 """
 
 import argparse
 import ast
+import itertools
 import json
 import time
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
@@ -533,13 +535,14 @@ def bratu():
 def main() -> None:
     parser = argparse.ArgumentParser(description="Solve the development set.")
     parser.add_argument("names", nargs="?", default=",".join(P))
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", default="0", help="one, or several with commas")
+    parser.add_argument("--tol", help="one tolerance, or several with commas")
     parser.add_argument("--max-seconds", type=float, default=300.0)
     parser.add_argument("--width", type=int, help="three layers of this width instead of the default network")
-    parser.add_argument("--out", help="append a row for each problem, for accuracy.py")
+    parser.add_argument("--out", type=Path, help="append a row for each problem, for accuracy.py")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     asked = parser.parse_args()
-    options = {}
+    options = {"max_seconds": asked.max_seconds}
     for assignment in asked.set:
         name, _, text = assignment.partition("=")
         try:
@@ -548,11 +551,18 @@ def main() -> None:
             options[name] = text
     if asked.width:
         options["network"] = ds.MLP(widths=(asked.width,) * 3)
-    for name in asked.names.split(","):
-        row = solved(name, asked.seed, {"max_seconds": asked.max_seconds} | options)
+    tolerances = [{"tol": float(tol)} for tol in asked.tol.split(",")] if asked.tol else [{}]
+    done = asked.out.read_text().splitlines() if asked.out and asked.out.exists() else []
+    done = [[row[key] for key in ("name", "seed", "options")] for row in map(json.loads, done)]
+    for seed, name, tol in itertools.product(map(int, asked.seed.split(",")), asked.names.split(","), tolerances):
+        chosen = options | tol
+        if [name, seed, plain(chosen)] in done:
+            continue
+        row = solved(name, seed, chosen)
         guess = f"{max(row['estimates'].values()):.1e}" if row["known"] else "unknown"
+        goal = "".join(f"tol {value:g}  " for value in tol.values())
         print(
-            f"{name:20} seed {asked.seed}  {row['verdict']:6}  error {row['error']:.1e}  estimate {guess:7}  "
+            f"{name:20} seed {seed}  {goal}{row['verdict']:6}  error {row['error']:.1e}  estimate {guess:7}  "
             f"residual/terms {row['residual']:.1e}  {row['iterations']:4} iterations  {row['intervals']:2} intervals  "
             f"{row['seconds']:5.0f} s  {row['stop']}",
             flush=True,
@@ -560,6 +570,11 @@ def main() -> None:
         if asked.out:
             with open(asked.out, "a") as file:
                 file.write(json.dumps(row) + "\n")
+
+
+def plain(options: dict) -> dict:
+    """Options as a row has them."""
+    return {key: value if isinstance(value, int | float) else str(value) for key, value in options.items()}
 
 
 def solved(name: str, seed: int, options: dict) -> dict:
@@ -571,7 +586,7 @@ def solved(name: str, seed: int, options: dict) -> dict:
     return {
         "name": name,
         "seed": seed,
-        "options": {key: value if isinstance(value, int | float) else str(value) for key, value in options.items()},
+        "options": plain(options),
         "seconds": time.perf_counter() - start,
         "parts": outcome.seconds,
         "verdict": solution.verdict,
