@@ -161,6 +161,24 @@ def test_a_run_is_the_same_on_any_number_of_devices():
         np.testing.assert_allclose(theta, out["theta"][0], rtol=1e-6, atol=1e-8)
 
 
+GRADIENT = """
+import hashlib
+import jax
+import numpy as np
+from small import WEIGHTS, points, residuals
+
+with jax.enable_x64(True):
+    parts, theta = residuals(widths=(40, 40))
+    gradient = parts.gradient(theta, WEIGHTS, parts.device_points(points(4096, 100), theta.dtype))
+    print(hashlib.sha256(np.asarray(gradient).tobytes()).hexdigest())
+"""
+
+
+def test_a_gradient_has_the_same_bits_however_many_threads_there_are():
+    """XLA splits long sums among the threads of all devices: stage 3 on four devices had other last digits."""
+    assert in_a_process(1, GRADIENT) == in_a_process(4, GRADIENT)
+
+
 BURGERS = """
 import json, sys
 import dsgnar as ds
@@ -215,5 +233,4 @@ def test_burgers_on_one_two_and_four_devices():
     (losses, error), *others = json.loads(in_a_process(4, BURGERS, seconds=900).splitlines()[-1])
     assert error < 1e-6
     for loss, other in others:
-        np.testing.assert_allclose(loss[:30], losses[:30], rtol=1e-3)
-        assert other == pytest.approx(error, rel=0.5)
+        assert loss == losses and other == error

@@ -34,6 +34,8 @@ Points = Float[np.ndarray, "n dimension"]
 PointSets = dict[str, Points]
 Theta = Float[Array, " d"]
 PerCondition = Float[np.ndarray, " conditions"]
+PIECE = 128  # points whose gradients are summed at once
+TOGETHER = 16  # batches whose gradients processes exchange at once: bounds memory
 Batch = tuple[Float[Array, "b dimension"], Int[Array, ""]]  # points, and how many of them are real
 
 
@@ -146,11 +148,18 @@ class Residuals:
         return sums / batched.counts
 
     def gradient(self, theta: Theta, weights: PerCondition, batched: Batched) -> Theta:
-        """The gradient of the weighted loss."""
+        """The gradient of the weighted loss, batches summed in one order, however they are dealt out."""
+        shares = 0.5 * np.asarray(weights)[batched.conditions] / batched.counts[batched.conditions]
+        slopes = {place: slope for place, _, slope in _each(self._slopes, theta, batched)}
         total = np.zeros(theta.size)
-        for _, number, slope in _each(self._slopes, theta, batched):
-            total += 0.5 * weights[number] / batched.counts[number] * np.asarray(slope, np.float64)
-        return jnp.asarray(self.devices.team.total(total).astype(theta.dtype))
+        for cut in np.split(np.arange(len(shares)), range(TOGETHER, len(shares), TOGETHER)):
+            each = np.zeros((len(cut), theta.size))
+            for row, place in enumerate(cut):
+                if place in slopes:
+                    each[row] = shares[place] * np.asarray(slopes[place], np.float64)
+            for slope in self.devices.team.total(each.ravel()).reshape(each.shape):
+                total += slope
+        return jnp.asarray(total.astype(theta.dtype))
 
     @cached_property
     def _squares(self) -> list[Callable]:
@@ -160,7 +169,7 @@ class Residuals:
     @cached_property
     def _slopes(self) -> list[Callable]:
         """Compiled, by condition: the gradient of the sum of squares over a batch."""
-        return [jax.jit(jax.grad(partial(self._batch_sum, name))) for name in self.problem.conditions]
+        return [jax.jit(partial(self._batch_slope, name)) for name in self.problem.conditions]
 
     @cached_property
     def _values(self) -> dict[str, Callable]:
@@ -174,6 +183,23 @@ class Residuals:
     ) -> Float[Array, ""]:
         values = jax.vmap(partial(self.at_point, name, theta))(batch)
         return jnp.sum(jnp.where(jnp.arange(batch.shape[0]) < real, values.astype(jnp.float64) ** 2, 0.0))
+
+    def _batch_slope(
+        self, name: str, theta: Theta, batch: Float[Array, "b dimension"], real: Int[Array, ""]
+    ) -> Theta:
+        """The gradient of a batch's sum, piece by piece.
+
+        Sums over thousands of points are split among threads, so that their last digits depend on how many there are.
+        """
+        size, slope = min(PIECE, len(batch)), jax.grad(partial(self._batch_sum, name))
+        padded = jnp.concatenate([batch, jnp.broadcast_to(batch[0], (-len(batch) % size, batch.shape[1]))])
+
+        def add(total, piece):
+            points, before = piece
+            return total + slope(theta, points, real - before), None
+
+        pieces = padded.reshape(-1, size, batch.shape[1]), jnp.arange(0, len(padded), size)
+        return jax.lax.scan(add, jnp.zeros_like(theta), pieces)[0]
 
 
 def weighted_loss(mean_squares: PerCondition, weights: PerCondition) -> float:
