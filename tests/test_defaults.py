@@ -10,7 +10,7 @@ import pytest
 
 import dsgnar as ds
 from dsgnar.networks import Inputs
-from dsgnar.solving import intervals, judging
+from dsgnar.solving import attempts, intervals, judging
 from dsgnar.solving.context import Context
 from dsgnar.solving.estimate import Estimate
 from dsgnar.solving.settings import ENOUGH, Settings, with_options
@@ -108,9 +108,9 @@ def test_a_problem_that_is_not_solved_is_begun_again_from_other_parameters():
 def test_the_best_attempt_counts_and_survives_a_checkpoint():
     context = Context.of(fin(), TINY["network"], Settings(points=64, max_points=64))
     good = dataclasses.replace(ended(context), best=np.full(context.first.shape, 0.5), best_residual=0.0)
-    np.testing.assert_array_equal(intervals.settled(context, good).iterate.theta, good.best)
+    np.testing.assert_array_equal(attempts.settled(context, good).iterate.theta, good.best)
     bad = dataclasses.replace(good, best_residual=np.inf)
-    assert intervals.settled(context, bad) is bad
+    assert attempts.settled(context, bad) is bad
     again = decode(encode(good, "run"), "run")
     np.testing.assert_array_equal(again.best, good.best)
     assert again.best_residual == 0.0
@@ -241,17 +241,17 @@ def test_where_time_runs_out_a_fair_attempt_at_all_of_it_counts(monkeypatch):
     kept = decode(encode(cut, "run"), "run")
     assert kept.whole.tobytes() == state.iterate.theta.tobytes()
     stopped = dataclasses.replace(kept, finished=(state.iterate.theta,), times=(0.0, 0.5, 0.8), relative=(1.0, 1.0))
-    settled = intervals.settled(context, stopped)
+    settled = attempts.settled(context, stopped)
     assert settled.times == (0.0, 1.0) and settled.finished == () and settled.relative is None
     assert settled.iterate.theta.tobytes() == state.iterate.theta.tobytes()
     at_the_end = dataclasses.replace(stopped, times=(0.0, 0.5, 1.0), relative=(1e-4, 1e-4))
-    assert intervals.settled(context, at_the_end) is at_the_end
+    assert attempts.settled(context, at_the_end) is at_the_end
     worse = dataclasses.replace(at_the_end, relative=(0.1, 0.1))  # than the attempt at all of the time
-    assert intervals.settled(context, worse).times == (0.0, 1.0)
+    assert attempts.settled(context, worse).times == (0.0, 1.0)
     monkeypatch.setattr(judging, "here", lambda *_: (0.05,))  # a rough one counts where nothing else was found
     rough = intervals.again(context, state)
-    assert rough.whole is state.iterate.theta and intervals.settled(context, rough).times == (0.0, 1.0)
-    assert intervals.settled(context, dataclasses.replace(stopped, best=None)).times == (0.0, 0.5, 0.8)
+    assert rough.whole is state.iterate.theta and attempts.settled(context, rough).times == (0.0, 1.0)
+    assert attempts.settled(context, dataclasses.replace(stopped, best=None)).times == (0.0, 0.5, 0.8)
     monkeypatch.setattr(judging, "here", lambda *_: (0.5,))
     assert intervals.again(context, state).whole is None  # a failure is not kept
 

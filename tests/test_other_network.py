@@ -28,6 +28,7 @@ def attempted(network, verdict="failed", residual=1.0, error=None, stop=StopReas
         tolerance_met=None,
         hidden=False,
         stop=stop,
+        settings=record(max_seconds=None),
     )
     return record(verdict=verdict, outcome=outcome, model=SimpleNamespace(network=network or ds.MLP()))
 

@@ -13,6 +13,7 @@ in every iteration. Heat2d-CG, with 17 holes, needs all (docs/notes.md).
 
 import dataclasses
 import math
+from collections.abc import Callable
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -55,6 +56,6 @@ class Around(eqx.Module):
         return jnp.concatenate([far, (away / squared[:, None]).ravel()]) if self.mirrored else far
 
 
-def beside(features: Array, around: Around | None, x: Array) -> Array:
-    """The features of a point with those of the holes behind them."""
+def beside(features: Array, around: Callable | None, x: Array) -> Array:
+    """The features of a point with further ones behind them: of holes, and of planes (`kinks.py`)."""
     return features if around is None else jnp.concatenate([features, around(x)])

@@ -29,6 +29,7 @@ from dsgnar.calculus.precision import x64
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal, to_array
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
 from dsgnar.networks.holes import Around, beside
+from dsgnar.networks.kinks import Across, Further, Kink, check_kinks, further
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,7 +39,8 @@ class MLP(Architecture):
     The default, six layers of 16, is the paper's for Burgers' equation in single precision. `modes` asks for
     that many Fourier features per spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`).
     With `spread` the first layer starts with slopes of that size and with its units centred all over [-1, 1]^d. With
-    `holes` it sees the holes of a domain beside the coordinates.
+    `holes` it sees the holes of a domain beside the coordinates, and with `kinks` planes at which the solution bends: axis,
+    place in the coordinates that it receives, and the order of the derivative that jumps (`kinks.py`).
     """
 
     widths: Sequence[int] = (16,) * 6
@@ -46,9 +48,11 @@ class MLP(Architecture):
     spacing: Spacing | None = None
     spread: float = 0.0
     holes: bool = False
+    kinks: Sequence[Kink] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "MLP"))
+        object.__setattr__(self, "kinks", check_kinks(self.kinks, "MLP"))
         check_modes(self.modes, self.spacing, "MLP")
         if not (math.isfinite(self.spread) and self.spread >= 0):
             raise ValueError(f"MLP: spread must be a number, 0 or more, not {self.spread!r}")
@@ -57,7 +61,7 @@ class MLP(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "TanhNetwork":
         check_count(outputs, "MLP: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
-        around = Around(inputs.holes) if self.holes and inputs.holes else None
+        around = further(Around(inputs.holes) if self.holes and inputs.holes else None, self.kinks)
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
         layers = []
@@ -95,7 +99,7 @@ class TanhNetwork(eqx.Module):
     embedding: Embedding
     layers: tuple[TanhLayer, ...]
     output: Affine
-    around: Around | None = None
+    around: Around | Across | Further | None = None
 
     def __call__(self, x: Array) -> Array:
         h = beside(self.embedding(x), self.around, x)

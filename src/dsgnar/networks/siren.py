@@ -43,6 +43,7 @@ from dsgnar.networks.embeddings import (
     feature_frequencies,
 )
 from dsgnar.networks.holes import Around, beside
+from dsgnar.networks.kinks import Across, Further, Kink, check_kinks, further
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Siren(Architecture):
     spatial axis, `spacing` for "linear" or "dyadic" ones (see `embeddings`). With `frequencies` the first layer starts
     with waves of up to so many radians per unit of length along each axis. `wide` makes the sums of a network in single
     precision in double: parameters, waves and what enters a wave stay in single. With `holes` it sees the holes of a domain
-    beside the coordinates (`holes.py`), and begins slowly with them.
+    beside the coordinates (`holes.py`), with `kinks` planes at which the solution bends (`kinks.py`), and begins slowly with
+    them.
     """
 
     widths: Sequence[int] = (40,) * 4
@@ -65,10 +67,12 @@ class Siren(Architecture):
     frequencies: Sequence[float] | None = None
     wide: bool = False
     holes: bool = False
+    kinks: Sequence[Kink] = ()
 
     def __post_init__(self):
         object.__setattr__(self, "widths", check_widths(self.widths, "Siren"))
         object.__setattr__(self, "frequencies", check_frequencies(self.frequencies, "Siren"))
+        object.__setattr__(self, "kinks", check_kinks(self.kinks, "Siren"))
         check_modes(self.modes, self.spacing, "Siren")
         if not (math.isfinite(self.omega) and self.omega > 0):
             raise ValueError(f"Siren: omega must be a positive number, not {self.omega!r}")
@@ -77,7 +81,7 @@ class Siren(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "SineNetwork":
         check_count(outputs, "Siren: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
-        around = Around(inputs.holes) if self.holes and inputs.holes else None
+        around = further(Around(inputs.holes) if self.holes and inputs.holes else None, self.kinks)
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
         layers = []
@@ -127,7 +131,7 @@ class SineNetwork(eqx.Module):
     layers: tuple[SineLayer, ...]
     output: Affine
     wide: bool = eqx.field(static=True, default=False)
-    around: Around | None = None
+    around: Around | Across | Further | None = None
 
     def __call__(self, x: Array) -> Array:
         h = beside(self.embedding(x), self.around, x)

@@ -169,7 +169,7 @@ class Residuals:
     @cached_property
     def _slopes(self) -> list[Callable]:
         """Compiled, by condition: the gradient of the sum of squares over a batch."""
-        return [jax.jit(partial(self._batch_slope, name)) for name in self.problem.conditions]
+        return [jax.jit(partial(_slope, partial(self._batch_sum, name))) for name in self.problem.conditions]
 
     @cached_property
     def _values(self) -> dict[str, Callable]:
@@ -184,22 +184,21 @@ class Residuals:
         values = jax.vmap(partial(self.at_point, name, theta))(batch)
         return jnp.sum(jnp.where(jnp.arange(batch.shape[0]) < real, values.astype(jnp.float64) ** 2, 0.0))
 
-    def _batch_slope(
-        self, name: str, theta: Theta, batch: Float[Array, "b dimension"], real: Int[Array, ""]
-    ) -> Theta:
-        """The gradient of a batch's sum, piece by piece.
 
-        Sums over thousands of points are split among threads, so that their last digits depend on how many there are.
-        """
-        size, slope = min(PIECE, len(batch)), jax.grad(partial(self._batch_sum, name))
-        padded = jnp.concatenate([batch, jnp.broadcast_to(batch[0], (-len(batch) % size, batch.shape[1]))])
+def _slope(batch_sum: Callable, theta: Theta, batch: Float[Array, "b dimension"], real: Int[Array, ""]) -> Theta:
+    """The gradient of a batch's sum, piece by piece.
 
-        def add(total, piece):
-            points, before = piece
-            return total + slope(theta, points, real - before), None
+    Sums over thousands of points are split among threads, so that their last digits depend on how many there are.
+    """
+    size, slope = min(PIECE, len(batch)), jax.grad(batch_sum)
+    padded = jnp.concatenate([batch, jnp.broadcast_to(batch[0], (-len(batch) % size, batch.shape[1]))])
 
-        pieces = padded.reshape(-1, size, batch.shape[1]), jnp.arange(0, len(padded), size)
-        return jax.lax.scan(add, jnp.zeros_like(theta), pieces)[0]
+    def add(total, piece):
+        points, before = piece
+        return total + slope(theta, points, real - before), None
+
+    pieces = padded.reshape(-1, size, batch.shape[1]), jnp.arange(0, len(padded), size)
+    return jax.lax.scan(add, jnp.zeros_like(theta), pieces)[0]
 
 
 def weighted_loss(mean_squares: PerCondition, weights: PerCondition) -> float:

@@ -27,7 +27,8 @@ class Reweighting:
         losses = weights * mean_squares
         if not np.isfinite(losses).all():
             return weights
-        scaled = weights * (losses.mean() / (losses + self.floor)) ** self.exponent
+        factors = (losses.mean() / (losses + self.floor)) ** self.exponent if self.exponent else 1.0
+        scaled = weights * factors
         if not (scaled > 0).all():  # the loss is exactly zero everywhere
             return weights
         return scaled / scaled.mean()

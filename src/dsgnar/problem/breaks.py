@@ -25,12 +25,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erfc
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from dsgnar.problem.corners import SAME, Point, Start, at, diffuses_alone
+from dsgnar.problem.jumps import jumps, pieces
 
-GRID = 500  # pieces of an axis in each of which a break is sought
-HALVINGS = 45
 SMALLEST = 1e-6  # a jump over the size of its unknown, or one of its slope times the length of the axis
 MOST = 6  # breaks: more of them are a table, not a formula
 BESIDE = 1e-7  # of the axis: where the two sides of a break are looked at
@@ -91,9 +90,8 @@ def _breaks(start: Start, axis: int, size: float) -> Iterator[Break]:
     point = jnp.asarray([bounds[0] for bounds in domain.bounds])
     initial = lambda x: start.initial(at(point, axis, x))[j]
     values, slopes = (jax.jit(jax.vmap(f)) for f in (initial, jax.grad(initial)))
-    length, moved = upper - lower, 1 / math.pi / GRID  # so that round numbers are no ends of pieces
-    ends = lower + length * np.concatenate([[BESIDE], np.arange(GRID) / GRID + moved, [1 - BESIDE]])
-    places = [p for f, least in ((values, size), (slopes, size / length)) for p in _jumps(f, ends, SMALLEST * least)]
+    length, ends = upper - lower, pieces(lower, upper, beside=BESIDE)
+    places = [p for f, least in ((values, size), (slopes, size / length)) for p in jumps(f, ends, SMALLEST * least)]
     beside = BESIDE * length
     for k, place in enumerate(sorted(places)):
         if any(abs(place - other) < 10 * beside for other in sorted(places)[:k]):
@@ -101,7 +99,7 @@ def _breaks(start: Start, axis: int, size: float) -> Iterator[Break]:
         sides = jnp.asarray([place - beside, place + beside])
         slope = np.asarray(slopes(sides))
         jump, kink = float(np.diff(values(sides))[0] - beside * slope.sum()), float(np.diff(slope)[0])
-        D, varies, drift, growth = np.asarray(jax.jit(jax.vmap(partial(_coefficients, start, axis, point)))(sides)).T
+        D, varies, drift, growth = np.asarray(jax.jit(jax.vmap(partial(coefficients, start, axis, point)))(sides)).T
         mean = float(D.mean())
         if not (0 < mean < math.inf and np.ptp(D) <= SAME * mean):
             continue
@@ -112,7 +110,7 @@ def _breaks(start: Start, axis: int, size: float) -> Iterator[Break]:
         )  # fmt: skip
 
 
-def _coefficients(start: Start, axis: int, x: Point, place: Array) -> Array:
+def coefficients(start: Start, axis: int, x: Point, place: Array) -> Array:
     """D, D', b and c of u_t = D u_xx + b u_x + c u at a place along the axis of space."""
 
     def those(place):
@@ -123,20 +121,3 @@ def _coefficients(start: Start, axis: int, x: Point, place: Array) -> Array:
 
     D, b, c = those(place)
     return jnp.stack([D, jax.jacfwd(those)(place)[0], b, c])
-
-
-def _jumps(function: Callable, ends: Float[np.ndarray, " n"], least: float) -> list[float]:
-    """Where a function of one variable jumps: every piece is halved again and again, towards the larger change."""
-    a, b = ends[:-1], ends[1:]
-    low, high = np.asarray(function(a)), np.asarray(function(b))
-    for _ in range(HALVINGS):
-        there = np.abs(high - low) > least  # a smooth function soon changes less; what is not finite is no jump
-        if not there.any():
-            return []
-        middle = (a + b) / 2
-        value = np.asarray(function(middle))
-        left = np.abs(value - low) > np.abs(high - value)
-        a, low = np.where(left, a, middle), np.where(left, low, value)
-        b, high = np.where(left, middle, b), np.where(left, value, high)
-    change = np.abs(high - low)
-    return [float(x) for x in ((a + b) / 2)[np.isfinite(change) & (change > least)]]

@@ -77,10 +77,10 @@ class Layer:
         total = jnp.zeros(())
         for within in dict.fromkeys(self.tapers[1:]):
             alike = tuple(c if own == within else 0.0 for c, own in zip(self.terms, self.tapers[1:], strict=True))
-            total = total + _tapered(self.medium.series(alike, d, tau), tau, within)
+            total = total + tapered(self.medium.series(alike, d, tau), tau, within)
         if not self.flux:
             return total
-        return total + self.flux * _tapered(self.medium.flux(self.k, d, tau, self.end), tau, self.tapers[0])
+        return total + self.flux * tapered(self.medium.flux(self.k, d, tau, self.end), tau, self.tapers[0])
 
     def _distance(self, x: Point) -> Array:
         return self.wall.inward * (x[self.wall.axis] - self.wall.place)
@@ -156,7 +156,7 @@ def taper(large: float, n: int, end: float) -> float:
     return end * 2 * math.e / n / large ** (2 / n) if large > LARGEST else math.inf
 
 
-def _tapered(value: Array, tau: Array, within: float) -> Array:
+def tapered(value: Array, tau: Array, within: float) -> Array:
     return value if within == math.inf else value * jnp.exp(-tau / within)
 
 

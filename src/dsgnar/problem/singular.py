@@ -1,8 +1,8 @@
 """Singular parts that a statement implies, found and added to the network (`Problem.implied`).
 
 Where conditions do not fit each other, at a wall and the first instant (`layers.py`, `shape_layers.py`) or at the corners of
-a rectangle (`wedges.py`; of a fluid, `flow.py`), and where initial values or their slopes jump (`breaks.py`), a solution is
-singular, and no network follows it. Its singular part is known.
+a rectangle (`wedges.py`; of a fluid, `flow.py`), where initial values or their slopes jump (`breaks.py`), and where a source
+sets in on a part of a rod (`onsets.py`), a solution is singular, and no network follows it. Its singular part is known.
 """
 
 import inspect
@@ -21,7 +21,9 @@ from dsgnar.problem.breaks import initial_breaks
 from dsgnar.problem.corners import Point, Start
 from dsgnar.problem.domain import Box
 from dsgnar.problem.flow import corner_flows
+from dsgnar.problem.jumps import planes
 from dsgnar.problem.layers import BEGIN, SMALLEST, initial_layers
+from dsgnar.problem.onsets import onsets
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.shape_layers import shape_layers
@@ -69,7 +71,8 @@ def singular_parts(problem: Problem, scales: Scales) -> dict[str, Callable]:
                 part = shape_layers(Start(problem, unknown), size)
             else:
                 start = Start(problem, unknown)
-                part = _together(initial_layers(start, size), initial_breaks(start, size, BEGIN))
+                own = initial_breaks(start, size, BEGIN), onsets(start, size, BEGIN, planes(problem, scales))
+                part = _together(initial_layers(start, size), *own)
             if part is not None:
                 out[unknown] = _named(domain, part)
     return out | {name: _named(domain, part) for name, part in _of_a_flow(problem, scales).items() if name not in out}

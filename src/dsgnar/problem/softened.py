@@ -34,8 +34,7 @@ def softened(problem: Problem, kinds: tuple[type, ...] = (Initial, Boundary)) ->
                 rate = _difference(problem, unknown, given.rate, part, 1)
                 conditions[_free(f"{unknown}.{problem.domain.time} {where}", conditions)] = rate
         if kept:
-            begins = any(isinstance(part, Initial) for part in kept)
-            hard[unknown] = Hard(given.value, on=kept, rate=given.rate if begins else None)
+            hard[unknown] = Hard(given.value, on=kept)  # initial values, which have rates, are always softened
     if len(conditions) == len(problem.conditions):
         return problem
     soft = copy(problem)

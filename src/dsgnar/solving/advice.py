@@ -21,7 +21,7 @@ of 1.9e-13; its floor is 1.3e-13, and comparing float32 with float64 residuals a
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -30,6 +30,7 @@ from dsgnar.calculus.precision import DTYPES
 from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Interior, Points
+from dsgnar.problem.jumps import switches
 from dsgnar.problem.sampling import sample
 from dsgnar.solving.estimate import NO_ESTIMATE, UNSOLVED
 from dsgnar.solving.fit import about_data, inferred
@@ -42,7 +43,7 @@ NEAR = 10.0  # residuals within a factor of three of what rounding makes of them
 GAP = 2.0  # two sets of points differ by some per cent
 SAMPLE = 512  # points of each condition at which the floor is measured
 FINE = 1e-6  # an estimated error with which most people are content
-_IMPLIED = "conditions for {} do not fit where they meet, or initial values jump: its singular part is built in"
+_IMPLIED = "conditions for {} do not fit where they meet, initial values jump or a source sets in: that part is built in"
 LIGHT = 1e-3  # of the largest weight: a condition that may have been weighted away
 
 
@@ -56,6 +57,7 @@ def summary(solution: Solution) -> str:
         f"{outcome.verdict.code}: {_judged(solution, outcome)}",
         *_reached(solution),
         *map(_IMPLIED.format, solution.problem.implied),
+        *_jumping(solution),
         f"stopped: {outcome.stop.sentence}",
         f"{len(outcome.history)} iterations, {outcome.loss_evaluations} loss evaluations, "
         f"{outcome.seconds['solve']:.1f} s (+ {outcome.seconds['compile']:.1f} s compiling), "
@@ -71,6 +73,26 @@ def summary(solution: Solution) -> str:
     if outcome.relative_l2:
         lines.append("true relative l2 error: " + ", ".join(f"{n} {v:.2e}" for n, v in outcome.relative_l2.items()))
     return "\n".join(lines + [f"advice: {sentence}" for sentence in advise(solution, floor)])
+
+
+def _jumping(solution: Solution) -> list[str]:
+    """Where equations jump, and what was made of it."""
+    model, lines = solution.model, []
+    scales, domain = model.residuals.ansatz.scales, model.problem.domain
+    if scales is None:
+        return []
+    for k, axis in enumerate(domain.axes):
+        middle, half = scales.axes[k]
+        places = [middle + half * place for i, place, _ in getattr(model.network, "kinks", ()) if i == k]
+        lines += [f"equations jump at {axis} = {_listed(places)}: the network bends there"] if places else []
+    ended = [t for t in switches(model.problem.stated, scales) if t in model.march.times] if model.march.count > 1 else []
+    return lines + ([f"time intervals end where equations jump: {domain.time} = {_listed(ended)}"] if ended else [])
+
+
+def _listed(values: Sequence[float]) -> str:
+    """Numbers as a person lists them."""
+    *most, last = [f"{value:.6g}" for value in values]
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _reached(solution: Solution) -> list[str]:

@@ -21,6 +21,7 @@ from dsgnar.networks.mlp import TanhNetwork
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.fields import Requests, evaluate
+from dsgnar.problem.jumps import switches
 from dsgnar.problem.scales import Scales, power_of_two
 from dsgnar.solving.evaluation import located
 from dsgnar.solving.forecast import ACCURACY, Rough, System, roughly
@@ -135,7 +136,7 @@ def placed(context: "Context", state: "RunState") -> "RunState":
 def next_end(context: "Context", state: "RunState") -> float:
     """Until when the next interval goes: as the rough solution suggests, or longer than the last one, if that was solved."""
     begin, end = state.times[-2:]
-    last, scales = context.march.times[-1], context.settings.scales
+    last, scales = until_switch(context, end), context.settings.scales
     longer, most = LONGER, last
     if scales is not None and roughly(context.problem, scales) is not None:
         longer, most = TWICE, simple(context, end)
@@ -150,8 +151,7 @@ def next_end(context: "Context", state: "RunState") -> float:
 
 def simple(context: "Context", begin: float) -> float:
     """Until when a small network follows the solution from a time on."""
-    first, *_, last = context.march.times
-    scales = context.settings.scales
+    first, scales, last = context.march.times[0], context.settings.scales, until_switch(context, begin)
     rough = None if scales is None else roughly(context.problem, scales)
     plain = isinstance(context.residuals.parameters.network(jnp.asarray(context.first)), TanhNetwork)
     if rough is None or scales is None or not plain:
@@ -163,6 +163,13 @@ def simple(context: "Context", begin: float) -> float:
         length *= SHORTER
     count = math.ceil((last - begin) / length - 1e-9)
     return last if count == 1 else begin + (last - begin) / 2 if count == 2 else begin + length
+
+
+def until_switch(context: "Context", begin: float) -> float:
+    """Until when equations and boundary values are smooth from a time on: an interval ends where they jump."""
+    last, scales = context.march.times[-1], context.settings.scales
+    later = () if scales is None else (t for t in switches(context.problem.stated, scales) if t > begin)
+    return min(later, default=last)
 
 
 def _followed(rough: Rough, begin: float, length: float, sizes: np.ndarray) -> bool:

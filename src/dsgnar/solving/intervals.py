@@ -28,7 +28,8 @@ import numpy as np
 from dsgnar.calculus.precision import DTYPES
 from dsgnar.problem import Problem
 from dsgnar.solving import judging
-from dsgnar.solving.beginning import next_end, placed
+from dsgnar.solving.attempts import ROUGH, better, fair_before
+from dsgnar.solving.beginning import next_end
 from dsgnar.solving.headstart import TAKES, TAKES_1D, led, near_initial_values, near_rough_solution
 from dsgnar.solving.method import Method
 from dsgnar.solving.settings import Resolved
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 NEARLY = 10.0  # by which an interval of a march may miss its goal
 LONG, STILL = 40, 0.9  # iterations in whose last quarter the loss is above so much of that in the first: it is stuck
 FALLS = 0.3  # and one that falls so far is not given up, however late
-ROUGH = 0.1  # residuals over their terms with which an attempt at all of the time is better than nothing
 UNSEEN = 0.01  # residuals of intervals over the error that is sought
 EXACT = 1e-12  # residuals over the size of their terms in an interval that begins with a known state: near rounding
 FITTED = 6  # iterations without much gain that end a stage where data are fitted
@@ -160,8 +160,7 @@ def again(context: "Context", state: RunState) -> RunState | None:
     size, goal = max(*judging.here(context, state), judging.local(context, state)), _goal(context, state)
     if size <= goal or (stop is StopReason.FLOOR and size <= FAILED):
         return None  # shorter intervals do not help against rounding
-    fair = size <= FAILED or state.whole is not None  # such an attempt is not thrown away
-    sizes = None if fair else outgrown(context, state)
+    sizes = None if size <= FAILED or fair_before(context, state) else outgrown(context, state)
     if sizes is not None:
         return _in_new_sizes(context, state, sizes)
     if size <= FAILED and _whole(context, state) and judging.accurate(context, state):
@@ -174,14 +173,14 @@ def again(context: "Context", state: RunState) -> RunState | None:
     near = near_rough_solution(context, part, state.cuts + 1) if _lost(context, state, size) else None
     if not cutting or focused != state.focused or near is not None or _trapped(context, state, size):
         first = _again(context, state, 1.0) if near is None else near
-        anew = context.begin(_better(state, size), first, end)
+        anew = context.begin(better(state, size), first, end)
         plan = replace(anew.plan, exact=state.plan.exact or judging.unfitted(context, state, goal))
         return replace(anew, plan=plan, cuts=state.cuts + 1, focused=focused)
     if size <= min(FAILED, NEARLY * method.interval_goal) and size > 0.5 * state.best_residual:
         return None  # the last cut did not help, so the next will not
     begin, end = state.times[-2:]
     if _whole(context, state) and size <= ROUGH:
-        state = replace(state, whole=_better(state, size).best)
+        state = replace(state, whole=better(state, size).best)
     state = replace(state, best=None, best_stop=None)  # of another interval than the next
     share = 0.5 if size <= FAILED else 0.25
     end = begin + share * (end - begin)
@@ -256,30 +255,6 @@ def _focus(context: "Context", state: RunState, size: float) -> bool:
     if not (method.fresh and method.focus) or method.adaptive or context.problem.inverse or steps:
         return False
     return size <= FAILED and judging.concentrated(context, state)
-
-
-def _better(state: RunState, size: float) -> RunState:
-    """The state with the parameters of the better of two attempts put aside: those before, and this one."""
-    better = dict(best=state.iterate.theta, best_residual=size, best_stop=state.stop)
-    return replace(state, **better) if size < state.best_residual else state
-
-
-def settled(context: "Context", state: RunState) -> RunState:
-    """The state of the best attempt; one at all of the time, where a march did not get there or is worse."""
-    if state.whole is not None:
-        iterate = replace(state.iterate, theta=state.whole, mean_squares=None)
-        plan = replace(state.plan, precision="double" if state.whole.dtype == np.float64 else "single")
-        times = (state.times[0], context.march.times[-1])
-        past = dict(finished=(), worst=None, relative=None, terms=None)
-        at_once = placed(context, replace(state, iterate=iterate, plan=plan, times=times, **past))
-        size = max(judging.here(context, at_once))
-        early = has_next(context, state)
-        if size <= (FAILED if state.finished else ROUGH) if early else size < max(judging.relative(context, state)):
-            return at_once
-    if state.best is None or max(judging.here(context, state)) <= state.best_residual:
-        return state
-    theta = state.best.astype(state.iterate.theta.dtype)
-    return replace(state, iterate=replace(state.iterate, theta=theta, mean_squares=None))
 
 
 def _share(context: "Context", begin: float, end: float) -> float:

@@ -191,7 +191,8 @@ class Equation:
             missed = there - (row.residual + parts.sum(axis=1))
             sums = EPS * np.linalg.norm(np.abs(row.slopes * values).sum(axis=1))  # adding a small error rounds, too
             size = np.linalg.norm(np.abs(parts).sum(axis=1)) + 10 * (np.linalg.norm(row.rounding) + sums)
-            worst = max(worst, float(np.linalg.norm(missed) / size)) if size > 0 else worst
+            share = float(np.linalg.norm(missed) / size) if size > 0 else 0.0
+            worst = max(worst, share if math.isfinite(share) else math.inf)
         return worst
 
 

@@ -15,7 +15,7 @@ from dsgnar.calculus.precision import DTYPES, x64
 from dsgnar.calculus.team import TeamError
 from dsgnar.optimise.optimiser import Active, State, Step
 from dsgnar.optimise.residuals import weighted_loss
-from dsgnar.solving import intervals, judging
+from dsgnar.solving import attempts, intervals, judging
 from dsgnar.solving.beginning import placed
 from dsgnar.solving.clock import Seconds
 from dsgnar.solving.context import Context
@@ -152,7 +152,7 @@ def run(context: Context, state: RunState, observers: Sequence[Observer] = ()) -
             observer.started(View(context, state, interruption))
         with interruption:
             context, state, stop = _iterate(context, state, observers, interruption)
-            best = intervals.settled(context, state)
+            best = attempts.settled(context, state)
             if best is not state and best.best_stop is not None and not stop.is_limit:
                 stop = best.best_stop
             tell_concluding(observers)

@@ -58,6 +58,8 @@ class March:
     def _checked(cls, problem: Problem, times: tuple[float, ...]) -> "March":
         march = cls(times)
         obstacle = None if len(times) == 2 else why_not(problem) or march._without_points(problem)
+        if obstacle is None and len(times) > 2 and begins_hard(problem):
+            obstacle = "hard initial values hold in the first time interval only: state them as conditions (`restated`)"
         if obstacle is not None:
             raise ValueError(obstacle)
         return march

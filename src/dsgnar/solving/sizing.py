@@ -47,8 +47,8 @@ def _foreseen(problem: Problem, given: tuple[tuple[str, float], ...], surveyed: 
     if seen is None and surveyed:
         seen = sizes(problem, scales)
     for name, size, rough in zip(problem.unknowns, scales.unknowns, seen or scales.unknowns, strict=True):
-        ratio = power_of_two(rough / size)
-        if name not in known and rough > 0 and not 1 / FAR < ratio < FAR:
+        ratio, told = power_of_two(rough / size), name in known or name in problem.hard  # whose size is that of N alone
+        if not told and rough > 0 and not 1 / FAR < ratio < FAR:
             known[name] = size * ratio
     return scales if known == dict(given) else estimate(problem, known)
 

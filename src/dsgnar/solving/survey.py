@@ -75,7 +75,8 @@ def _soft(problem: Problem, scales: Scales) -> tuple[Problem, Scales]:
     soft = softened(problem)
     if soft is problem:
         return problem, scales
-    return soft, estimate(soft, dict(zip(soft.outputs, scales.unknowns, strict=True)))
+    sizes = dict(zip(soft.outputs, scales.unknowns, strict=True))
+    return soft, estimate(soft, {name: size for name, size in sizes.items() if name not in problem.hard})
 
 
 def seen_in_slices_only(problem: Problem, scales: Scales) -> bool:

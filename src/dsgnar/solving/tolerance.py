@@ -117,10 +117,11 @@ def reach(
         assert solution.outcome is not None
         left -= solution.outcome.seconds["solve"] + solution.outcome.seconds["compile"]
         done = solution.verdict == "solved" if settings.tol is None else solution.outcome.tolerance_met is not False
-        limited = solution.outcome.stop.is_limit and not (solution.outcome.stop is StopReason.SECONDS and left > 0)
+        stop, as_stated = solution.outcome.stop, level.intervals != settings.intervals  # whose limits are its own
+        limited = stop is StopReason.INTERRUPTED or (stop.is_limit and not as_stated)
         if done or limited or solution.outcome.hidden:
             break
-    return _with_all_seconds(min(reversed(tried), key=_wrong), tried)
+    return _together(min(reversed(tried), key=_wrong), tried, settings)
 
 
 def _tries(
@@ -152,14 +153,16 @@ def _check_tolerance(problem: Problem, settings: Settings) -> None:
         raise ValueError(f"tol={tol:g} is below what single precision can reach ({FLOOR:g}): use precision='double'")
 
 
-def _with_all_seconds(solution: Solution, tried: list[Solution]) -> Solution:
-    """The solution with the time that all attempts took."""
+def _together(solution: Solution, tried: list[Solution], settings: Settings) -> Solution:
+    """The solution with the time that all attempts took, and the limit that was given for all of them."""
     if len(tried) == 1:
         return solution
     spent = [one.outcome.seconds for one in tried if one.outcome is not None]
     assert solution.outcome is not None
     total = {part: sum(seconds.get(part, 0.0) for seconds in spent) for part in solution.outcome.seconds}
-    return replace(solution, outcome=replace(solution.outcome, seconds=total))
+    limit = math.inf if settings.max_seconds is None else settings.max_seconds
+    resolved = replace(solution.outcome.settings, max_seconds=limit)
+    return replace(solution, outcome=replace(solution.outcome, seconds=total, settings=resolved))
 
 
 def _wrong(solution: Solution) -> tuple[int, bool, float]:
