@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dsgnar as ds
+from dsgnar.calculus.spaces import Polynomials, polynomials, waves
 from dsgnar.networks.kinks import Across, further
 from dsgnar.problem.jumps import Plane, jumps, pieces, planes, switches
 from dsgnar.problem.onsets import Onset
@@ -16,7 +17,10 @@ from dsgnar.problem.scales import estimate
 from dsgnar.problem.singular import singular_parts
 from dsgnar.solving.context import Context
 from dsgnar.solving.model import build, default_network
+from dsgnar.solving.rough import Rough
 from dsgnar.storing.configuration import architecture_of
+
+KINKS = ((0, 0.25, 2),)
 
 
 def rod(equation, unit=1.0, **more):
@@ -197,3 +201,41 @@ def test_what_a_statement_says_of_it():
     assert singular_parts(smooth, estimate(smooth)) == {}
     media = rod(lambda u, x: u.t - jnp.where(x < 1, 1.0, 2.0) * u.xx - jnp.sin(np.pi * x / 4))
     assert singular_parts(media, estimate(media)) == {}  # the diffusivity jumps, too
+
+
+# --- spaces for rough solutions and errors ---------------------------------------------------------------------------------
+
+
+SPACES = {
+    "polynomials": polynomials(30, (False, True), (), KINKS),
+    "waves": waves(30, (False, True), np.random.default_rng(0), KINKS),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_functions_that_bend_and_their_derivatives(name):
+    space = SPACES[name]
+    xi = np.random.default_rng(1).uniform(-1, 1, (40, 2))
+    xi = xi[np.abs(xi[:, 0] - 0.25) > 1e-3]
+    assert space.size == 30 and space.derivative(xi, (0, 0)).shape == (len(xi), 30)
+    for order in ((1, 0), (2, 0), (3, 0), (0, 1), (1, 1)):
+        below = (order[0] - 1, order[1]) if order[0] else (0, order[1] - 1)
+        step = 1e-5 * np.array([order[0] > 0, order[0] == 0])
+        slope = (space.derivative(xi + step, below) - space.derivative(xi - step, below)) / 2e-5
+        exact = space.derivative(xi, order)
+        np.testing.assert_allclose(exact, slope, atol=1e-6 * np.abs(exact).max())
+    across = np.array([[0.25 - 1e-9, 0.3], [0.25 + 1e-9, 0.3]])
+    assert np.ptp(space.derivative(across, (1, 0)), axis=0).max() < 1e-6
+    assert np.ptp(space.derivative(across, (2, 0)), axis=0)[1] > 0.1
+
+
+def test_a_rough_solution_bends_too():
+    """u'' = 2 on one half, 0 on the other: five functions hold it."""
+    problem = ds.Problem(
+        ds.Box(x=(0, 1)),
+        ("u",),
+        {"law": ds.interior(lambda u, x: u.xx - jnp.where(x < 0.5, 2.0, 0.0)), "ends": ds.boundary(lambda u: u)},
+    )
+    rough = Rough(problem, estimate(problem), 12)
+    assert rough.solve(rough.polynomials(12)).left < 1e-10
+    assert rough.solve(Polynomials.of(12, rough.periodic)).left > 1e-2

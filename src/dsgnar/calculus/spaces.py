@@ -2,6 +2,8 @@
 
     Polynomials   products of Chebyshev polynomials, of sines and cosines along periodic axes, by total degree
     Waves         sines of random frequencies and phases; along periodic axes frequencies are multiples of pi
+    Bent          functions phi of such a space, and phi s for every plane at which derivatives of order m jump,
+                  s = z |z|^(m-1), z the distance to the plane
 
 Functions are ordered from smooth to rough, so the first half of a space is a space too.
 """
@@ -118,3 +120,59 @@ class Waves:
     def derivative(self, xi: Points, order: MultiIndex) -> Float[np.ndarray, "n size"]:
         factor = np.prod(self.frequencies ** np.array(order), axis=1)
         return factor * np.sin(xi @ self.frequencies.T + self.phases + np.pi / 2 * sum(order))
+
+
+Kink = tuple[int, float, int]  # axis, place in [-1, 1], order m
+
+
+@dataclass(frozen=True, eq=False)
+class Bent:
+    """phi_1, phi_1 s_1, .., phi_1 s_K, phi_2, .. for K planes."""
+
+    smooth: Polynomials | Waves
+    kinks: tuple[Kink, ...]
+
+    @property
+    def size(self) -> int:
+        return self.smooth.size * (1 + len(self.kinks))
+
+    @property
+    def degrees(self) -> Int[np.ndarray, "size d"]:
+        """Those of the smooth factors."""
+        assert isinstance(self.smooth, Polynomials)
+        return np.repeat(self.smooth.degrees, 1 + len(self.kinks), axis=0)
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        assert isinstance(self.smooth, Polynomials)
+        return self.smooth.periodic
+
+    def derivative(self, xi: Points, order: MultiIndex) -> Float[np.ndarray, "n size"]:
+        parts = [self.smooth.derivative(xi, order), *(self._product(xi, order, kink) for kink in self.kinks)]
+        return np.stack(parts, axis=2).reshape(len(xi), self.size)
+
+    def _product(self, xi: Points, order: MultiIndex, kink: Kink) -> Float[np.ndarray, "n smooth"]:
+        """A derivative of all phi s, by Leibniz' rule."""
+        axis, place, m = kink
+        z, total = (xi[:, axis] - place) / (1 + abs(place)), np.zeros((len(xi), self.smooth.size))
+        for k in range(min(order[axis], m) + 1):
+            s = np.sign(z) * math.perm(m, k) * z ** (m - k) / (1 + abs(place)) ** k
+            rest = tuple(n - k * (i == axis) for i, n in enumerate(order))
+            total += math.comb(order[axis], k) * s[:, None] * self.smooth.derivative(xi, rest)
+        return total
+
+
+def polynomials(
+    size: int, periodic: tuple[bool, ...], stretch: tuple[int, ...] = (), kinks: tuple[Kink, ...] = ()
+) -> Polynomials | Bent:
+    """About `size` polynomials by total degree, or so many that bend at planes."""
+    smooth = Polynomials.of(-(-size // (1 + len(kinks))), periodic, stretch)
+    return Bent(smooth, kinks) if kinks else smooth
+
+
+def waves(
+    size: int, periodic: tuple[bool, ...], rng: np.random.Generator, kinks: tuple[Kink, ...] = ()
+) -> Waves | Bent:
+    """About `size` random waves, or so many that bend at planes."""
+    smooth = Waves.of(-(-size // (1 + len(kinks))), periodic, rng)
+    return Bent(smooth, kinks) if kinks else smooth

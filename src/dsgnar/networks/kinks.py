@@ -16,9 +16,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from dsgnar.calculus.spaces import Kink
 from dsgnar.networks.holes import Around
-
-Kink = tuple[int, float, int]  # axis, place in [-1, 1], order m
 
 
 class Across(eqx.Module):

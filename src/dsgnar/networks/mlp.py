@@ -26,10 +26,11 @@ import numpy as np
 from jax import Array
 
 from dsgnar.calculus.precision import x64
+from dsgnar.calculus.spaces import Kink
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, orthogonal, to_array
 from dsgnar.networks.embeddings import Embedding, Inputs, Spacing, check_count, check_modes, embed
 from dsgnar.networks.holes import Around, beside
-from dsgnar.networks.kinks import Across, Further, Kink, check_kinks, further
+from dsgnar.networks.kinks import Across, Further, check_kinks, further
 
 
 @dataclasses.dataclass(frozen=True)

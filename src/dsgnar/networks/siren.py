@@ -31,6 +31,7 @@ from jax import Array
 
 from dsgnar.calculus.elementary import angle
 from dsgnar.calculus.precision import x64
+from dsgnar.calculus.spaces import Kink
 from dsgnar.networks.base import Affine, Architecture, check_widths, from_key, lecun_normal, to_array
 from dsgnar.networks.embeddings import (
     Embedding,
@@ -43,7 +44,7 @@ from dsgnar.networks.embeddings import (
     feature_frequencies,
 )
 from dsgnar.networks.holes import Around, beside
-from dsgnar.networks.kinks import Across, Further, Kink, check_kinks, further
+from dsgnar.networks.kinks import Across, Further, check_kinks, further
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,6 +23,7 @@ from jaxtyping import Array, Float
 
 from dsgnar.calculus.jets import LAPLACIAN, Key
 from dsgnar.calculus.precision import x64
+from dsgnar.calculus.spaces import Kink
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Boundary, Interior
 from dsgnar.problem.inverse import axes_of
@@ -88,6 +89,14 @@ def planes(problem: Problem, scales: Scales) -> tuple[Plane, ...]:
         across = [Plane(axis, place, m) for m, all_ in found.items() for place in _places(problem, axis, all_, several)]
         out += across if len(across) <= MOST else []
     return tuple(out)
+
+
+def kinks(problem: Problem, scales: Scales | None) -> tuple[Kink, ...]:
+    """The planes at which equations jump, in the coordinates of the network."""
+    if scales is None or problem.inverse:
+        return ()
+    middle, half = zip(*scales.axes, strict=True)
+    return tuple((k, (place - middle[k]) / half[k], order) for k, place, order in planes(problem.stated, scales))
 
 
 @lru_cache(maxsize=8)

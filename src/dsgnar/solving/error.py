@@ -39,7 +39,7 @@ from jaxtyping import Float
 from scipy.linalg import lstsq
 
 from dsgnar.calculus.precision import x64
-from dsgnar.calculus.spaces import Polynomials, Space, Waves
+from dsgnar.calculus.spaces import Space, polynomials, waves
 from dsgnar.calculus.streams import stream
 from dsgnar.problem.domain import Interior
 from dsgnar.problem.sampling import sample
@@ -130,8 +130,9 @@ class Estimator:
 
     def smooth(self) -> Estimate:
         """In polynomials, checked in half of them and in waves."""
-        waves = Waves.of(self.equation.size, self.equation.periodic, stream(0, "waves"))
-        return self._compared(lambda k: self._polynomials, lambda k: waves)
+        equation = self.equation
+        other = waves(equation.size, equation.periodic, stream(0, "waves"), equation.kinks)
+        return self._compared(lambda k: self._polynomials, lambda k: other)
 
     def own(self) -> Estimate:
         """In a space that follows the solution, checked in half of it and in another one."""
@@ -229,7 +230,7 @@ class Estimator:
         return out
 
     @cached_property
-    def _polynomials(self) -> Polynomials:
+    def _polynomials(self) -> Space:
         domain = self.equation.model.problem.domain
         stretch = tuple(1 if axis == domain.time else self.stretch for axis in domain.axes)
-        return Polynomials.of(self.equation.size, self.equation.periodic, stretch)
+        return polynomials(self.equation.size, self.equation.periodic, stretch, self.equation.kinks)

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from dsgnar.calculus.spaces import Space
+from dsgnar.calculus.spaces import Kink, Space
 from dsgnar.calculus.streams import stream
 from dsgnar.networks.parameters import neighbour
 from dsgnar.problem.domain import Boundary, Box, Initial, Interior, Points
+from dsgnar.problem.jumps import kinks
 from dsgnar.problem.sampling import prefer, sample
 from dsgnar.solving.correction import FULL, HALF, ROUNDING, LeastSquares, Piece, derivative, inward
 from dsgnar.solving.evaluation import by_interval, located
@@ -63,6 +64,11 @@ class Equation:
     def periodic(self) -> tuple[bool, ...]:
         problem = self.model.problem
         return tuple(axis in problem.periodic for axis in problem.domain.axes)
+
+    @cached_property
+    def kinks(self) -> tuple[Kink, ...]:
+        """Planes at which the error bends, as the solution does."""
+        return kinks(self.model.problem, self.model.residuals.ansatz.scales)
 
     @cached_property
     def wide(self) -> Float[np.ndarray, "intervals parameters"]:

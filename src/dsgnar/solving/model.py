@@ -12,12 +12,11 @@ from dsgnar.calculus.precision import DTYPES, Precision, x64
 from dsgnar.networks import MLP, Architecture, Inputs, Siren, begun_at, cast, check_network
 from dsgnar.networks.composed import compose, shared
 from dsgnar.networks.holes import Hole
-from dsgnar.networks.kinks import Kink
 from dsgnar.networks.parameters import Parameters
 from dsgnar.networks.singular import Corner, cornered
 from dsgnar.optimise.residuals import Residuals
 from dsgnar.problem import Problem
-from dsgnar.problem.jumps import planes
+from dsgnar.problem.jumps import kinks
 from dsgnar.problem.region import Region
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.shape_corners import shape_corners
@@ -87,15 +86,15 @@ def default_network(problem: Problem, scales: Scales | None) -> Architecture:
     Planes at which equations jump are further inputs (`networks/kinks.py`).
     """
     seen = None if scales is None else survey(problem, scales)
-    kinks = bent(problem, scales)
+    bent = kinks(problem, scales)
     if seen is not None and seen.fast:
         return _sines(problem, scales, seen.begin_with())
     if holes(problem, scales):
-        return MLP(widths=(30,) * 4, spread=2.0, holes=True, kinks=kinks)
+        return MLP(widths=(30,) * 4, spread=2.0, holes=True, kinks=bent)
     if problem.domain.shaped and problem.domain.dimension == 2:
-        return MLP(widths=(40,) * 4, spread=2.0, kinks=kinks)
+        return MLP(widths=(40,) * 4, spread=2.0, kinks=bent)
     single = problem.domain.dimension == 1
-    return MLP(widths=(12,) * 3, spread=2.0, kinks=kinks) if single else MLP(widths=(30,) * 4, kinks=kinks)
+    return MLP(widths=(12,) * 3, spread=2.0, kinks=bent) if single else MLP(widths=(30,) * 4, kinks=bent)
 
 
 def other_network(problem: Problem, scales: Scales, first: Network) -> Architecture:
@@ -106,9 +105,9 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
     they are as fast as the sources (`sources.py`).
     """
     if isinstance(first, Siren):
-        kinks = bent(problem, scales)
+        bent = kinks(problem, scales)
         single = problem.domain.dimension == 1
-        return MLP(widths=(20,) * 3, spread=2.0, kinks=kinks) if single else MLP(widths=(30,) * 4, kinks=kinks)
+        return MLP(widths=(20,) * 3, spread=2.0, kinks=bent) if single else MLP(widths=(30,) * 4, kinks=bent)
     seen, given = survey(problem, scales), followed(problem, scales)
     if seen is not None:
         return _sines(problem, scales, seen.begin_with())
@@ -116,18 +115,10 @@ def other_network(problem: Problem, scales: Scales, first: Network) -> Architect
     return _sines(problem, scales, slow if given is None else tuple(map(max, slow, begin_with(given))))
 
 
-def bent(problem: Problem, scales: Scales | None) -> tuple[Kink, ...]:
-    """The planes at which equations jump, in the coordinates of the network."""
-    if scales is None or problem.inverse:
-        return ()
-    middle, half = zip(*scales.axes, strict=True)
-    return tuple((k, (place - middle[k]) / half[k], order) for k, place, order in planes(problem.stated, scales))
-
-
 def _sines(problem: Problem, scales: Scales | None, frequencies: tuple[float, ...]) -> Siren:
     """Layers of 45 in several variables: of 30 were too few for waves in a cavity and a packet in a trap (docs/notes.md)."""
     widths = (20,) * 3 if problem.domain.dimension == 1 else (45,) * 3
-    return Siren(widths, frequencies=frequencies, holes=bool(holes(problem, None)), kinks=bent(problem, scales))
+    return Siren(widths, frequencies=frequencies, holes=bool(holes(problem, None)), kinks=kinks(problem, scales))
 
 
 def slower(network: Architecture, problem: Problem, share: float) -> Architecture:

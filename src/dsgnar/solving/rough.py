@@ -19,10 +19,11 @@ from jaxtyping import Float
 from scipy.linalg import solve_triangular
 
 from dsgnar.calculus.jets import Key
-from dsgnar.calculus.spaces import Polynomials
+from dsgnar.calculus.spaces import Bent, Polynomials, polynomials
 from dsgnar.calculus.streams import stream
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Box, Initial, Interior
+from dsgnar.problem.jumps import kinks
 from dsgnar.problem.sampling import sample
 from dsgnar.problem.scales import Scales, of_derivatives
 from dsgnar.solving.correction import Correction, Piece, derivative
@@ -44,7 +45,7 @@ SLICES = (16, 6, 500), (32, 18, 1000)  # of the time, the stretch of their space
 class Found(NamedTuple):
     """A rough solution, sum_k c_kj phi_k for unknown j."""
 
-    space: Polynomials
+    space: Polynomials | Bent
     coefficients: Float[np.ndarray, "size unknowns"]
     left: float  # share of the residual, or of some initial values: these may have more than all of theirs left
     made: bool = False  # whether the space was made for the data
@@ -71,6 +72,7 @@ class Rough:
                 asked[name] |= keys
         self.keys = [(name, key) for name, keys in asked.items() for key in sorted(keys, key=str)]
         self.periodic = tuple(axis in problem.periodic for axis in domain.axes)
+        self.kinks = kinks(problem, scales)
         self._values, self._slopes = _kernels(problem, tuple(self.keys))
         self.points, self.weights, self.plain = {}, {}, set()
         inside = sum(isinstance(condition.part, Interior) for condition in problem.conditions.values())
@@ -86,7 +88,14 @@ class Rough:
         self.begin = [name for name, condition in problem.conditions.items() if isinstance(condition.part, Initial)]
         self.handed = {} if before is None else {name: self._handed(name, before) for name in self.begin}
 
-    def solve(self, space: Polynomials) -> Found:
+    def polynomials(self, size: int, stretch: tuple[int, ...] = ()) -> Polynomials | Bent:
+        """A space of this size, whose functions bend where equations jump.
+
+        Of all of the time that makes fewer of them, and a pulse that was seen to be fast in slices looked slow (docs/notes.md).
+        """
+        return polynomials(size, self.periodic, stretch, self.kinks)
+
+    def solve(self, space: Polynomials | Bent) -> Found:
         """The rough solution in a space."""
         tables = self._tables(space)
         zero = np.zeros((space.size, len(self.problem.unknowns)))
@@ -110,7 +119,7 @@ class Rough:
         told = (name for name in begin if nothing[name] > TOLD * all_)
         return max(size(c) / all_, *(size(c, name) / nothing[name] for name in told), 0.0)
 
-    def affine(self, space: Polynomials) -> bool:
+    def affine(self, space: Polynomials | Bent) -> bool:
         """Whether the equations are linear: then it is the space that does not hold the solution, not Newton's method."""
         tables = self._tables(space)
         c = stream(0, "survey", "affine").normal(size=(space.size, len(self.problem.unknowns)))
@@ -123,7 +132,7 @@ class Rough:
         values = np.stack([before.derivative(x, key)[:, column(unknown)] for unknown, key in self.keys], axis=1)
         return np.asarray(self._values[name](jnp.asarray(values), jnp.asarray(x)))
 
-    def _tables(self, space: Polynomials) -> dict:
+    def _tables(self, space: Polynomials | Bent) -> dict:
         """Derivatives of all functions at the points of all conditions, those that a condition asks for."""
         asked = {name: {key for keys in self.problem.requests[name].values() for key in keys} for name in self.points}
         make = partial(derivative, space, self.box)
@@ -214,7 +223,7 @@ def _marched(
     for k in range(most):
         box = times.domain(whole, k)
         rough = Rough(problem, scales, size, box, pieces[-1] if pieces else None)
-        found = rough.solve(Polynomials.of(size, rough.periodic, stretch))
+        found = rough.solve(rough.polynomials(size, stretch))
         worst = max(worst, found.left)
         if not found.left <= NEAR:
             return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dsgnar.calculus.jets import Truncation
-from dsgnar.calculus.spaces import Polynomials
+from dsgnar.calculus.spaces import Bent, Polynomials
 from dsgnar.calculus.streams import stream
 from dsgnar.problem import Problem
 from dsgnar.problem.domain import Interior
@@ -84,7 +84,7 @@ def _inside(problem: Problem | None) -> np.ndarray | None:
     return inward(problem.domain, sample(Interior(), problem.domain, SAMPLE, stream(0, "survey", "inside")))
 
 
-def _frequencies(space: Polynomials, coefficients: np.ndarray, beyond: float, full: float = FULL) -> list[float]:
+def _frequencies(space: Polynomials | Bent, coefficients: np.ndarray, beyond: float, full: float = FULL) -> list[float]:
     """Where the spectrum ends along each axis, up to a share of the energy; infinite where the space cuts it off."""
     share = coefficients**2 / np.maximum(np.sum(coefficients**2, axis=0), 1e-300)  # of each unknown, whatever its units
     energy, out = share.sum(axis=1), []
@@ -109,7 +109,7 @@ def begin_with(frequencies: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _slopes(
-    space: Polynomials, coefficients: np.ndarray, inside: np.ndarray | None = None
+    space: Polynomials | Bent, coefficients: np.ndarray, inside: np.ndarray | None = None
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """|du/dxi| over |u - its mean| along each axis, of the unknown in which it is largest; and the sizes of all."""
     dimension = len(space.periodic)
@@ -125,7 +125,7 @@ def _slopes(
 def of_slices(rough: Correction, left: float) -> Survey | None:
     """The frequencies of a rough solution in slices: along axes of space those of any slice, along time as slopes tell."""
     box = rough.pieces[0].box
-    slices = [(piece.space, piece.coefficients) for piece in rough.pieces if isinstance(piece.space, Polynomials)]
+    slices = [(piece.space, piece.coefficients) for piece in rough.pieces if isinstance(piece.space, Polynomials | Bent)]
     slopes = np.median([_slopes(*one)[0] for one in slices], axis=0)
     frequencies = np.max([_frequencies(*one, max(ENERGY, left**2)) for one in slices], axis=0)
     time = box.index(str(box.time))
@@ -138,5 +138,5 @@ def of_slices(rough: Correction, left: float) -> Survey | None:
 
 def sizes_of(rough: Correction) -> tuple[float, ...]:
     """Root mean squares of the unknowns over all slices."""
-    each = [_slopes(p.space, p.coefficients)[1] for p in rough.pieces if isinstance(p.space, Polynomials)]
+    each = [_slopes(p.space, p.coefficients)[1] for p in rough.pieces if isinstance(p.space, Polynomials | Bent)]
     return tuple(np.sqrt(np.mean(np.square(each), axis=0)).tolist())
