@@ -9,6 +9,7 @@ Solutions are closed forms, or eigenfunction series whose terms fall fast.
 import jax.numpy as jnp
 import numpy as np
 from development import P, add, main, ref
+from scipy.special import erfc
 
 import dsgnar as ds
 
@@ -118,6 +119,31 @@ def switch():
     since = lambda t, s: np.where(t > s, 1 - np.exp(-k * np.maximum(t - s, 0)), 0.0)
     exact = lambda x, t: {"u": q / k * (since(t, 0.0) - since(t, off)) * np.sin(pi * x)}
     return p, ref(dict(x=(0, 1, 60), t=(0, 1, 100)), exact)
+
+
+@add("pulse")
+def pulse():
+    """A bar of copper, 10 cm long: one end is held 80 K hotter for 12 of 40 seconds."""
+    D, L, off, T = 1.1e-4, 0.1, 12.0, 40.0
+    p = ds.Problem(
+        ds.Box(x=(0, L), t=(0, T)),
+        ("T",),
+        {
+            "heat": ds.interior(lambda T: T.t - D * T.xx),
+            "start": ds.initial(lambda T: T - 20),
+            "hot": ds.boundary(lambda T, t: T - 20 - 80 * jnp.where(t < off, 1.0, 0.0), faces=[("x", "lower")]),
+            "cold": ds.boundary(lambda T: T - 20, faces=[("x", "upper")]),
+        },
+    )
+
+    def step(x, t):
+        """The answer to a step of 1: erfc and its mirror images, which converge at all times."""
+        s = np.sqrt(4 * D * np.maximum(t, 1e-300))
+        k = np.arange(12)[:, None]
+        images = erfc((2 * k * L + x) / s) - erfc((2 * (k + 1) * L - x) / s)
+        return np.where(t > 0, images.sum(axis=0), 0.0)
+
+    return p, ref(dict(x=(0, L, 80), t=(0, T, 120)), lambda x, t: {"T": 20 + 80 * (step(x, t) - step(x, t - off))})
 
 
 @add("layers")

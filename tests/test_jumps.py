@@ -7,12 +7,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import erfc
 
 import dsgnar as ds
 from dsgnar.calculus.spaces import Polynomials, polynomials, waves
 from dsgnar.networks.kinks import Across, further
 from dsgnar.problem.jumps import Plane, jumps, pieces, planes, switches
 from dsgnar.problem.onsets import Onset
+from dsgnar.problem.responses import Medium
 from dsgnar.problem.scales import estimate
 from dsgnar.problem.singular import singular_parts
 from dsgnar.solving.context import Context
@@ -239,3 +241,32 @@ def test_a_rough_solution_bends_too():
     rough = Rough(problem, estimate(problem), 12)
     assert rough.solve(rough.polynomials(12)).left < 1e-10
     assert rough.solve(Polynomials.of(12, rough.periodic)).left > 1e-2
+
+
+def test_a_wall_that_is_switched():
+    """Hot from t = 0 to 1/2: two steps, each an error function in a long rod; warm air instead: two fluxes."""
+    hot = lambda u, t: u - jnp.where(t < 0.5, 1.0, 0.0)
+    rod_of = lambda wall: ds.Problem(
+        ds.Box(x=(0, 20), t=(0, 1)),
+        ("u",),
+        {
+            "heat": ds.interior(lambda u: u.t - 0.3 * u.xx),
+            "start": ds.initial(lambda u: u),
+            "left": ds.boundary(wall, faces=[("x", "lower")]),
+            "right": ds.boundary(lambda u: u, faces=[("x", "upper")]),
+        },
+    )
+    step = lambda x, t: erfc(x / np.sqrt(1.2 * t)) if t > 0 else 0.0
+    problem = rod_of(hot)
+    part = singular_parts(problem, estimate(problem))["u"]
+    for x, t in ((0.2, 0.3), (0.4, 0.501), (0.1, 0.9)):
+        assert float(part(x=x, t=t)) == pytest.approx(step(x, t) - step(x, t - 0.5), abs=1e-6)
+    heated = rod_of(lambda u, t: u.x - 2 * u + jnp.where(t < 0.5, 3.0, 0.0))
+    part = singular_parts(heated, estimate(heated))["u"]
+    flux = lambda t: Medium(0.3).flux(2.0, jnp.asarray(0.1), jnp.asarray(t), 1.0)
+    assert float(part(x=0.1, t=0.8)) == pytest.approx(3 * float(flux(0.8) - flux(0.3)), rel=1e-5)
+
+
+def test_hot_walls_of_a_medium_that_changes_are_left_alone():
+    problem = rod(lambda u: u.t - (1 + u * u) * u.xx, ends=lambda u, t: u - jnp.where(t < 0.5, 0.0, 1.0))
+    assert singular_parts(problem, estimate(problem)) == {}

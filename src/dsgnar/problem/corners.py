@@ -104,19 +104,23 @@ class Start:
     def jump(self, condition: str, x: Point) -> Array:
         """Given less initial values at a point of a wall."""
         j = self.problem.unknowns.index(self.unknown)
-        return root(partial(_constant, self.problem, condition, x, j)) - self.initial(x)[j]
+        return self.given(condition, x) - self.initial(x)[j]
+
+    def given(self, condition: str, x: Point) -> Array:
+        """What a condition on values says that the unknown is."""
+        return root(partial(_constant, self.problem, condition, x, self.problem.unknowns.index(self.unknown)))
 
     def numbers(self, wall: Stated, x: Point, distance: Callable[[Point], Array]) -> Float[Array, " 9"]:
         """D, b and c of u_tau = D u_dd + b u_d + c u, the same after a jump, q, k and the next number (`layers.py`).
 
         At a point of a wall, by the distance to it.
         """
-        before = self._coefficients(wall, x, distance, jnp.zeros(()))
+        before = self.coefficients(wall, x, distance, jnp.zeros(()))
         if not wall.values:
             return jnp.concatenate([before, before, self._of_slope(wall, x, distance, before[0])])
         j = self.problem.unknowns.index(self.unknown)
         given = lambda t: root(partial(_constant, self.problem, wall.condition, at(x, self.time, t), j))
-        after = self._coefficients(wall, x, distance, self.jump(wall.condition, x))
+        after = self.coefficients(wall, x, distance, self.jump(wall.condition, x))
         ramp = (jax.grad(given)(x[self.time]) - self._rate(wall, x)) / before[0]
         return jnp.concatenate([before, after, jnp.stack([jnp.zeros(()), jnp.zeros(()), ramp])])
 
@@ -146,15 +150,16 @@ class Start:
         """The time since the first instant."""
         return x[self.time] - self.domain.bounds[self.time][0]
 
-    def _coefficients(self, wall: Stated, x: Point, distance: Callable, jump: Array) -> Float[Array, " 3"]:
+    def coefficients(self, wall: Stated, x: Point, distance: Callable, jump: Array) -> Float[Array, " 3"]:
         """D, b and c: the slopes of F along d^2/2, d and 1 over that along tau, with the unknown changed by a jump."""
+        since = lambda z: z[self.time] - jax.lax.stop_gradient(x[self.time])
 
         def along(more):
             changed = lambda a: self.having(wall.equation, x, lambda z: jump + a * more(z))(jnp.ones(()))
             return jax.grad(changed)(0.0)
 
         parts = lambda z: distance(z) ** 2 / 2, distance, lambda z: jnp.ones(())
-        return -jnp.stack([along(part) for part in parts]) / along(self.since)
+        return -jnp.stack([along(part) for part in parts]) / along(since)
 
 
 def given_first(problem: Problem, unknown: str) -> str | None:

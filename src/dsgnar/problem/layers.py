@@ -136,19 +136,29 @@ def _at_walls(start: Start, size: float) -> Iterator[Layer]:
         if key not in compiled:  # both ends of an axis may share a condition
             compiled[key] = jax.jit(jax.vmap(partial(_numbers, start, wall), (0, None, None)))
         found = np.asarray(compiled[key](points, wall.place, wall.inward))
-        medium = _medium(found[:, :6], end)
+        medium = medium_of(found[:, :6], end)
         if medium is None:
             continue
+        even = bool(np.ptp(jumps) <= SMALLEST * size)
+        made = partial(constant, float(jumps[0])) if even else jump
         q, k, ramp = (float(c) if point else 0.0 for c in found[0, 6:])
-        away, spread = k - medium.beta, math.sqrt(4 * medium.diffusivity * end)
-        terms = [0.0, ramp] if wall.values else [0.0, 0.0, *(ramp * (-away) ** n for n in range(TERMS - 2))]
-        sizes = [abs(c) * spread**n / math.gamma(n / 2 + 1) / 2**n for n, c in enumerate(terms, 1)]
-        flows = abs(q * float(medium.flux(k, jnp.zeros(()), jnp.asarray(end), end))) if q else 0.0
-        tapers = tuple(taper(one / size, n, end) for one, n in zip((flows, *sizes), (1, *range(1, TERMS + 1)), strict=False))
-        if np.isfinite([flows, *sizes]).all() and max(largest, flows, *sizes) > SMALLEST * size:
-            even = bool(np.ptp(jumps) <= SMALLEST * size)
-            made = partial(_constant, float(jumps[0])) if even else jump
-            yield Layer(wall, medium, made, tuple(terms), q, k, end, tapers)
+        layer, worth = layer_of(wall, medium, made, q, k, ramp, size, end)
+        if layer is not None and max(largest, worth) > SMALLEST * size:
+            yield layer
+
+
+def layer_of(
+    wall: Wall, medium: Medium, jump: Callable[[Point], Any], q: float, k: float, ramp: float, size: float, end: float
+) -> tuple[Layer | None, float]:
+    """A layer of an unknown of a given size, and how large all but its jump becomes; None if that is not finite."""
+    away, spread = k - medium.beta, math.sqrt(4 * medium.diffusivity * end)
+    terms = [0.0, ramp] if wall.values else [0.0, 0.0, *(ramp * (-away) ** n for n in range(TERMS - 2))]
+    sizes = [abs(c) * spread**n / math.gamma(n / 2 + 1) / 2**n for n, c in enumerate(terms, 1)]
+    flows = abs(q * float(medium.flux(k, jnp.zeros(()), jnp.asarray(end), end))) if q else 0.0
+    tapers = tuple(taper(one / size, n, end) for one, n in zip((flows, *sizes), (1, *range(1, TERMS + 1)), strict=False))
+    if not np.isfinite([flows, *sizes]).all():
+        return None, 0.0
+    return Layer(wall, medium, jump, tuple(terms), q, k, end, tapers), max(flows, *sizes)
 
 
 def taper(large: float, n: int, end: float) -> float:
@@ -160,7 +170,7 @@ def tapered(value: Array, tau: Array, within: float) -> Array:
     return value if within == math.inf else value * jnp.exp(-tau / within)
 
 
-def _medium(found: np.ndarray, end: float) -> Medium | None:
+def medium_of(found: np.ndarray, end: float) -> Medium | None:
     """D, v and c along a wall, from D, -v and c before and after a jump; None where the diffusivity varies."""
     D, drift, growth = (found[:, [i, i + 3]] for i in range(3))
     mean = float(np.mean(D))
@@ -175,5 +185,5 @@ def _numbers(start: Start, wall: Wall, x: Point, place: Array, inward: Array) ->
     return start.numbers(wall, x, lambda z: inward * (z[wall.axis] - place))
 
 
-def _constant(value: float, x: Point) -> float:
+def constant(value: float, x: Point) -> float:
     return value

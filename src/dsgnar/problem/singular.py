@@ -21,9 +21,9 @@ from dsgnar.problem.breaks import initial_breaks
 from dsgnar.problem.corners import Point, Start
 from dsgnar.problem.domain import Box
 from dsgnar.problem.flow import corner_flows
-from dsgnar.problem.jumps import planes
+from dsgnar.problem.jumps import planes, switches
 from dsgnar.problem.layers import BEGIN, SMALLEST, initial_layers
-from dsgnar.problem.onsets import onsets
+from dsgnar.problem.onsets import onsets, switched_layers
 from dsgnar.problem.problem import Problem
 from dsgnar.problem.scales import Scales
 from dsgnar.problem.shape_layers import shape_layers
@@ -72,6 +72,7 @@ def singular_parts(problem: Problem, scales: Scales) -> dict[str, Callable]:
             else:
                 start = Start(problem, unknown)
                 own = initial_breaks(start, size, BEGIN), onsets(start, size, BEGIN, planes(problem, scales))
+                own = *own, switched_layers(start, size, BEGIN, switches(problem, scales))
                 part = _together(initial_layers(start, size), *own)
             if part is not None:
                 out[unknown] = _named(domain, part)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from dsgnar.solving.model import Model
 
 BATCH = 8192  # points evaluated at once
+FEW = 8  # fewer points are filled up to a power of it: another shape costs more than so many points
 ROWS = 512  # where derivatives are evaluated
 
 
@@ -44,7 +45,7 @@ def _in_batches(kernel: Callable, theta: np.ndarray, points: np.ndarray) -> np.n
     if not count:  # a point whose value is thrown away tells the shape of the values
         points = np.zeros((1, points.shape[1]))
         return _in_batches(kernel, theta, points)[:0]
-    size = BATCH if count > BATCH else max(1, 2 ** math.ceil(math.log2(count)))  # few shapes to compile
+    size = min(BATCH, FEW ** math.ceil(math.log(count, FEW) - 1e-9))  # few shapes to compile
     padded = np.concatenate([points, np.repeat(points[:1], -count % size, axis=0)]).astype(theta.dtype)
     blocks = [kernel(jnp.asarray(theta), jnp.asarray(b)) for b in padded.reshape(-1, size, points.shape[1])]
     return np.concatenate([np.asarray(block) for block in blocks])[:count]

@@ -91,7 +91,7 @@ class Rough:
     def polynomials(self, size: int, stretch: tuple[int, ...] = ()) -> Polynomials | Bent:
         """A space of this size, whose functions bend where equations jump.
 
-        Of all of the time that makes fewer of them, and a pulse that was seen to be fast in slices looked slow (docs/notes.md).
+        Of all of the time that makes fewer of them, and a pulse that is fast in slices looked slow (docs/notes.md).
         """
         return polynomials(size, self.periodic, stretch, self.kinks)
 
