@@ -2,8 +2,8 @@
 
     python benchmarks/development.py --out runs/default.jsonl
     python benchmarks/development.py --out runs/default.jsonl --seed 1
-    python benchmarks/development.py --out runs/tol.jsonl --set tol=1e-6
-    python benchmarks/accuracy.py runs/*.jsonl --figure docs/estimates.png
+    python benchmarks/development.py --out benchmarks/tolerances.jsonl --tol 1e-3,1e-5,1e-7,1e-9 --seed 0,1,2
+    python benchmarks/accuracy.py runs/default.jsonl benchmarks/tolerances.jsonl --figure docs/estimates.png
 
 Prints markdown; docs/accuracy.md is made of it.
 """
@@ -54,6 +54,20 @@ def by_problem(rows):
             *(", ".join(f"{row[key]:.0f}" for row in group) for key in ("iterations", "intervals", "seconds")),
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def crossed(rows):
+    """A line for each problem, a column for each tolerance: true errors by seed, and estimates behind them."""
+    tolerances = sorted({row["options"]["tol"] for row in rows}, reverse=True)
+    found = defaultdict(lambda: defaultdict(list))
+    for row in sorted(rows, key=lambda row: row["seed"]):
+        guess = f"{max(row['estimates'].values()):.1e}" if row["known"] else "unknown"
+        found[row["name"]][row["options"]["tol"]].append(f"{row['error']:.1e} ({guess}){'' if row['met'] else ' not met'}")
+    heads = [f"tol={tol:g}" for tol in tolerances]
+    lines = [f"| problem | {' | '.join(heads)} |", "|---" * (1 + len(heads)) + "|"]
+    for name, cells in found.items():
+        lines.append(f"| {name} | {' | '.join('; '.join(cells[tol]) for tol in tolerances)} |")
     return "\n".join(lines)
 
 
@@ -139,8 +153,7 @@ def main() -> None:
     print(by_problem([row for row in rows if plain(row)]), end="\n\n")
     toleranced = [row for row in rows if "tol" in row["options"]]
     print(by_tolerance(toleranced), end="\n\n")
-    for tol in sorted({row["options"]["tol"] for row in toleranced}, reverse=True):
-        print(f"tol={tol:g}\n\n{by_problem([r for r in toleranced if r['options']['tol'] == tol])}", end="\n\n")
+    print(crossed(toleranced), end="\n\n")
     print(estimates(rows), end="\n\n")
     print(verdicts(rows))
     if asked.figure:
