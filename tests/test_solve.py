@@ -197,7 +197,7 @@ def test_a_run_directory_can_be_read(heat, tmp_path):
                    "accepted", "evaluations", "seconds"):  # fmt: skip
         assert column in lines[0].split(",")
     config = json.loads((tmp_path / "config.json").read_text())
-    plain = {"modes": None, "spacing": None, "spread": 0.0, "holes": False}
+    plain = {"modes": None, "spacing": None, "spread": 0.0, "holes": False, "kinks": []}
     assert config["network"] == {"kind": "MLP", "widths": [10, 10], **plain}
     assert np.load(tmp_path / "solution.npz")["thetas"].tobytes() == heat.thetas.tobytes()
     assert not list(tmp_path.glob("*.partial"))
