@@ -17,9 +17,11 @@ from dsgnar.problem.onsets import Onset
 from dsgnar.problem.responses import Medium
 from dsgnar.problem.scales import estimate
 from dsgnar.problem.singular import singular_parts
+from dsgnar.solving import judging
 from dsgnar.solving.context import Context
 from dsgnar.solving.model import build, default_network
 from dsgnar.solving.rough import Rough
+from dsgnar.solving.verdict import Judged
 from dsgnar.storing.configuration import architecture_of
 
 KINKS = ((0, 0.25, 2),)
@@ -127,7 +129,9 @@ def test_one_derivative_of_a_feature_jumps_and_those_below_do_not(order):
 
 
 def test_further_inputs_stand_behind_each_other():
-    assert further(None, ()) is None and further(None, [(0, 0.5, 2)]).size == 1
+    assert further(None, (), 1) is None and further(None, [(0, 0.5, 2)], 1).size == 1
+    with pytest.raises(ValueError, match="no axis 2; the problem's axes are 0 to 1"):
+        further(None, [(2, 0.5, 2)], 2)
     with pytest.raises(ValueError, match="kinks must be triples"):
         ds.MLP(kinks=(0.5,))
 
@@ -149,6 +153,18 @@ def test_time_intervals_end_where_a_switch_is():
     assert 0 < context.start().times[-1] <= 1.25 + 1e-12
     several = Context.of(rod(lambda u, t: u.t - u.xx - jnp.where(t < 0.5, 1.0, 0.0)), ds.MLP((6, 6)))
     assert several.start().times == (0, pytest.approx(0.5))
+
+
+def test_before_a_switch_nothing_may_happen_but_rounding(monkeypatch):
+    """Ground at rest until a mat is switched on: residuals of 1e-14 were as large as their terms, so time was cut."""
+    problem = rod(lambda u, t: u.t - u.xx - jnp.where(t > 0.5, 1.0, 0.0))
+    context = Context.of(problem, ds.MLP((6, 6)))
+    tiny = tuple(Judged(1e-14 * size, 1e-14 * size) for size in context.settings.scales.conditions)
+    monkeypatch.setattr(judging, "_judged", lambda context, state: tiny)
+    start = context.start()
+    assert max(judging.here(context, start)) == pytest.approx(1e-6)
+    whole = dataclasses.replace(start, times=(0.0, 2.0))
+    assert max(judging.here(context, whole)) == 1.0
 
 
 def test_a_wall_with_a_heating_foil():

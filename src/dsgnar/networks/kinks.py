@@ -53,8 +53,11 @@ def _feature(z: Array, reach: float, order: int) -> Array:
     return size if order == 1 else size * (z / reach) ** (order - 1)
 
 
-def further(around: Around | None, kinks: Sequence[Kink]) -> Around | Across | Further | None:
-    """Holes and planes that a network sees beside the coordinates."""
+def further(around: Around | None, kinks: Sequence[Kink], axes: int) -> Around | Across | Further | None:
+    """Holes and planes that a network sees beside its coordinates, along so many axes."""
+    for axis, *_ in kinks:
+        if axis >= axes:
+            raise ValueError(f"kinks: there is no axis {axis}; the problem's axes are 0 to {axes - 1}")
     if not kinks:
         return around
     across = Across(tuple(kinks))

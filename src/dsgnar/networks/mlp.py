@@ -62,7 +62,7 @@ class MLP(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "TanhNetwork":
         check_count(outputs, "MLP: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
-        around = further(Around(inputs.holes) if self.holes and inputs.holes else None, self.kinks)
+        around = further(Around(inputs.holes) if self.holes and inputs.holes else None, self.kinks, inputs.size)
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
         layers = []

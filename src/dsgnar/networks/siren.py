@@ -82,7 +82,7 @@ class Siren(Architecture):
     def build(self, inputs: Inputs, outputs: int, *, key: Array, dtype: Any) -> "SineNetwork":
         check_count(outputs, "Siren: outputs")
         embedding = embed(inputs, self.modes, self.spacing)
-        around = further(Around(inputs.holes) if self.holes and inputs.holes else None, self.kinks)
+        around = further(Around(inputs.holes) if self.holes and inputs.holes else None, self.kinks, inputs.size)
         sizes = (embedding.size, *self.widths)
         rng = from_key(key)
         layers = []

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dsgnar.solving.context import Context
 
 ACCURATE = 1e-6  # an estimated error that no further attempt is made for, unless it was asked for
+NOTHING = 1e-8  # of the size of a condition: a residual of 1e-14 of it, which is rounding, is then 1e-6 of its terms
 FEW, MOST = 0.02, 0.5  # residuals are concentrated where so few of the points have most of the sum of squares
 
 
@@ -40,8 +41,14 @@ def local(context: "Context", state: RunState) -> float:
 
 def here(context: "Context", state: RunState) -> tuple[float, ...]:
     """Root mean squares of residuals over the size of their terms, in the interval that is being solved."""
-    before = state.terms or (0.0,) * len(context.problem.conditions)
+    before = state.terms or _least(context, state)
     return tuple(judged.relative(size) for judged, size in zip(_judged(context, state), before, strict=True))
+
+
+def _least(context: "Context", state: RunState) -> tuple[float, ...]:
+    """What terms count for at least in a first part of the time: before a switch nothing may happen but rounding."""
+    part = bool(state.times) and state.times[-1] < context.march.times[-1] and context.settings.scales is not None
+    return tuple(NOTHING * context.residuals.ansatz.size(name) if part else 0.0 for name in context.problem.conditions)
 
 
 def terms(context: "Context", state: RunState) -> tuple[float, ...]:
